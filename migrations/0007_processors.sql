@@ -161,6 +161,8 @@ create table refold.dead_letters (
   foreign key (name, version) references refold.projections on delete cascade
 );
 create index dead_letters_of_table on refold.dead_letters (table_name, key, position);
+-- Every partition of an evolveSql may meet an event of which no key is known; the first one keeps it.
+create unique index dead_letters_without_key on refold.dead_letters (table_name, position) where key is null;
 
 -- Events that an operator discarded for one row. Every later fold of the log leaves them out.
 create table refold.discards (
@@ -195,6 +197,7 @@ create table refold.skips (
   foreign key (name, version) references refold.projections on delete cascade
 );
 create index skips_of_table on refold.skips (table_name, position);
+create unique index skips_without_key on refold.skips (table_name, position) where key is null;
 
 -- Copies of read tables with their positions, from which a rebuild can start. Dead letters of the table are in refold.dead_letters under the
 -- copy's name.

@@ -91,6 +91,8 @@ alter table refold.dead_letters add constraint dead_letters_pkey PRIMARY KEY (id
 
 CREATE INDEX dead_letters_of_table ON refold.dead_letters USING btree (table_name, key, "position");
 
+CREATE UNIQUE INDEX dead_letters_without_key ON refold.dead_letters USING btree (table_name, "position") WHERE (key IS NULL);
+
 create table refold.discards (
   name text collate "C" not null,
   version integer not null,
@@ -512,6 +514,8 @@ create table refold.skips (
 alter table refold.skips add constraint skips_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
 
 CREATE INDEX skips_of_table ON refold.skips USING btree (table_name, "position");
+
+CREATE UNIQUE INDEX skips_without_key ON refold.skips USING btree (table_name, "position") WHERE (key IS NULL);
 
 create table refold.stream_snapshots (
   stream_position bigint not null,

@@ -3,14 +3,14 @@ import { beginning, type GlobalPosition, globalPosition } from '../events/global
 import type { Row } from '../projections/columns/row-codec.ts';
 import { keyText, type Projection } from '../projections/projection/projection.ts';
 import type { SqlFold } from '../projections/projection/sql-fold.ts';
-import { upcastEvents } from '../runtime/processors/upcast-events.ts';
+import { upcastEvents } from '../runtime/set-based/upcast-events.ts';
 import { compareRow, foldAgain, missingRows } from '../runtime/verification/verify.ts';
 import { withScratchDatabase } from '../store/embedded/scratch-database.ts';
 import { createEventLog, type EventLog } from '../store/event-log.ts';
 import type { Database } from '../store/postgres/database.ts';
+import { createSetMerge } from '../store/set-based/set-merge.ts';
 import { qualified } from '../store/statements/identifiers.ts';
 import { createReadSchema, createReadTable } from '../store/tables/read-table.ts';
-import { createSetMerge } from '../store/tables/sql-fold.ts';
 import { scanTable } from '../store/tables/table-scan.ts';
 import type { InMemoryAppend } from './in-memory-log.ts';
 

@@ -47,6 +47,10 @@ export const rooms: Readonly<Record<string, Room>> = {
     purpose: 'read tables: made, written, compared, copied, dropped',
     uses: ['postgres', 'processors', 'registry', 'server', 'statements'],
   },
+  'store/set-based': {
+    purpose: 'the SQL of evolveSql: batches merged into read tables',
+    uses: ['statements', 'tables'],
+  },
   'store/inline': {
     purpose: 'rows that commit with their append',
     uses: ['log', 'postgres', 'processors', 'server', 'statements', 'tables'],
@@ -68,9 +72,13 @@ export const rooms: Readonly<Record<string, Room>> = {
     purpose: 'events folded into rows, and rows written',
     uses: ['consumers', 'dead-letters', 'scheduling'],
   },
+  'runtime/set-based': {
+    purpose: 'batches folded with evolveSql',
+    uses: ['consumers', 'dead-letters', 'processors'],
+  },
   'runtime/verification': {
     purpose: 'whether rows are what the log makes of them',
-    uses: ['processors', 'scheduling', 'schema-changes', 'versions'],
+    uses: ['processors', 'scheduling', 'schema-changes', 'set-based', 'versions'],
   },
   'runtime/rebuilds': {
     purpose: 'rebuilds and snapshots of read tables',
@@ -92,7 +100,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   'runtime/live': { purpose: 'what subscribers follow', uses: ['consumers', 'reads', 'scheduling'] },
   'runtime/ownership': {
     purpose: 'what this process maintains, and how it watches its database',
-    uses: ['consumers', 'processors', 'reads', 'rebuilds', 'scheduling', 'versions'],
+    uses: ['consumers', 'processors', 'reads', 'rebuilds', 'scheduling', 'set-based', 'versions'],
   },
   'runtime/monitoring': {
     purpose: 'status, metrics, usage',

@@ -46,7 +46,6 @@ const longFunctions: Exceptions = {
   'runtime/runtime.ts startRuntime': [130, 'the ordered list of what a process starts'],
   'store/reactors/decide-waits.ts decideWaits': [75, 'one statement'],
   'store/registry/registry.ts readRegistry': [72, 'one statement'],
-  'store/tables/sql-fold.ts createSetMerge': [82, 'one statement'],
   'store/tables/table-problems.ts readTableProblems': [70, 'one statement'],
 };
 
@@ -64,7 +63,6 @@ const longClosures: Exceptions = {
   'store/ownership/lease-ownership.ts createLeaseOwnership': [165, 'the life of one lease'],
   'store/postgres/notifications.ts createNotifications': [140, 'the life of one connection'],
   'store/tables/read-table.ts createReadTable': [150, 'one function per statement'],
-  'store/tables/sql-fold.ts createSetMerge': [155, 'one statement'],
 };
 
 test('a function fits on a screen', () => {

@@ -49,6 +49,28 @@ const booked = (streamId: string, ...bookings: readonly (readonly [day: string, 
   return { family: sale, streamId, events };
 };
 
+const amountsOfDays = {
+  version: 1,
+  events: sale,
+  table: { day: t.date().primaryKey(), amount: t.decimal(18, 2) },
+  key: ({ payload }: { readonly payload: { readonly day: string } }) => payload.day,
+  evolveSql: {
+    events: ['Booked'],
+    rows: `
+      select (payload->>'day')::date as day, sum((payload->>'amount')::numeric) as amount
+      from batch
+      group by 1`,
+    merge: { amount: 'add' },
+  },
+} as const;
+const carefulTurnover = defineProjection({ name: 'careful_turnover', ...amountsOfDays, onError: 'dead-letter' });
+const sharedTurnover = defineProjection({
+  name: 'shared_turnover',
+  ...amountsOfDays,
+  onError: 'skip',
+  partitions: 3,
+});
+
 const skipped: FoldFailure[] = [];
 const isPoison = (quantity: number) => quantity === 666;
 const tolerant = itemCount('tolerant_count', {
@@ -70,6 +92,7 @@ beforeAll(async () => {
       itemCount('plain_count'),
       itemCount('old_count'),
       itemCount('shared_count', { partitions: 4 }),
+      sharedTurnover,
     ],
   });
   await caughtUp(worker, 'turnover@1', 'plain_count@1', 'old_count@1', 'shared_count@1');
@@ -165,10 +188,9 @@ test('5. A batch without events changes no row, and the processor has nothing to
   expect(await statusOf(worker, 'turnover@1')).toMatchObject({ processor: 'running', lagEvents: 0n });
 });
 
-/** In another way: `evolveSql` has no dead letters. It finds the failing event by bisection, and stops there or skips it. */
 test('6. A failing event stops, is skipped or becomes a dead letter, as declared, with its reason; a replay finds the same ones', async () => {
-  const process = await application.start({ projections: [strict, tolerant, careful] });
-  await caughtUp(process, 'strict_count@1', 'tolerant_count@1', 'careful_count@1');
+  const process = await application.start({ projections: [strict, tolerant, careful, carefulTurnover] });
+  await caughtUp(process, 'strict_count@1', 'tolerant_count@1', 'careful_count@1', 'careful_turnover@1');
   await process.log.append(added('well', 1));
   await process.log.append(added('ill', 1, 666, 2));
   const { error } = await stopped(process, 'strict_count@1');
@@ -180,16 +202,34 @@ test('6. A failing event stops, is skipped or becomes a dead letter, as declared
   });
   expect(skipped.map(({ event }) => event.payload)).toEqual([{ quantity: 666 }]);
   expect((await statusOf(process, 'tolerant_count@1')).eventsSkipped).toBe(1n);
-  const letters = () =>
-    application.sql(
-      `select position, error ->> 'message' like '%666 items can''t be counted%' as failed
-       from refold.dead_letters where name = 'careful_count' order by position`,
+  const letters = (name: string, reason: string) =>
+    application.sql<{ failed: boolean | null }>(
+      `select position, error ->> 'message' like '%${reason}%' as failed
+       from refold.dead_letters where name = '${name}' order by position`,
     );
-  const kept = await letters();
+  const kept = await letters('careful_count', `666 items can''t be counted`);
   expect(kept).toMatchObject([{ failed: true }, { failed: null }]);
   await process.rebuilds.request('careful_count@1', step);
   await caughtUp(process, 'careful_count@1');
-  expect(await letters()).toEqual(kept);
+  expect(await letters('careful_count', `666 items can''t be counted`)).toEqual(kept);
+
+  // Set-based: the event is found by bisection.
+  const days = Array.from({ length: 20 }, (_, n) => [`2026-06-0${1 + (n % 2)}`, n === 6 ? 'much' : '1.00'] as const);
+  await process.log.append(booked('s6', ...days));
+  await caughtUp(process, 'careful_turnover@1');
+  const amounts = async () =>
+    answers(
+      process,
+      '{ first: carefulTurnover(day: "2026-06-01") { amount } second: carefulTurnover(day: "2026-06-02") { amount } }',
+      { first: { amount: '3.00' }, second: { amount: '10.00' } },
+    );
+  await amounts();
+  const keptBySql = await letters('careful_turnover', 'invalid input syntax for type numeric');
+  expect(keptBySql.map(({ failed }) => failed)).toEqual([true, null, null, null, null, null, null]);
+  await process.rebuilds.request('careful_turnover@1', step);
+  await caughtUp(process, 'careful_turnover@1');
+  await amounts();
+  expect(await letters('careful_turnover', 'invalid input syntax for type numeric')).toEqual(keptBySql);
 });
 
 test('7. A table is rebuilt from the whole log', async () => {
@@ -262,17 +302,30 @@ test('11. Corrections are events', async () => {
   });
 });
 
-/** In another way: keys of an `evolve` are sharded (`partitions`); an `evolveSql` has one owner. */
 test('12. A hot key is written once per batch, and keys are sharded over several owners', async () => {
   await caughtUp(worker, 'shared_count@1');
   const before = await workOf('shared_count');
   await worker.log.append(added('hot', ...Array.from({ length: 200 }, () => 1)));
   await answers(worker, '{ sharedCount(cartId: "hot") { items } }', { sharedCount: { items: 200 } });
   expect((await workOf('shared_count')).rows - before.rows).toBe(1n);
-  const { partitions } = await statusOf(worker, 'shared_count@1');
-  expect(partitions.map(({ partition, processor }) => ({ partition, processor }))).toEqual(
-    [0, 1, 2, 3].map((partition) => ({ partition, processor: 'running' })),
-  );
+  const partitionsOf = async (id: string) =>
+    (await statusOf(worker, id)).partitions.map(({ partition, processor }) => ({ partition, processor }));
+  const running = (count: number) =>
+    Array.from({ length: count }, (_, partition) => ({ partition, processor: 'running' }));
+  expect(await partitionsOf('shared_count@1')).toEqual(running(4));
+
+  // Set-based, too: the row of a day belongs to one of the partitions.
+  await caughtUp(worker, 'shared_turnover@1');
+  const sharedBefore = await workOf('shared_turnover');
+  await worker.log.append(booked('s12', ...Array.from({ length: 200 }, () => ['2026-07-01', '0.50'] as const)));
+  await answers(worker, '{ sharedTurnover(day: "2026-07-01") { amount } }', { sharedTurnover: { amount: '100.00' } });
+  await caughtUp(worker, 'shared_turnover@1');
+  const shared = await workOf('shared_turnover');
+  expect({ events: shared.events - sharedBefore.events, rows: shared.rows - sharedBefore.rows }).toEqual({
+    events: 200n,
+    rows: 1n,
+  });
+  expect(await partitionsOf('shared_turnover@1')).toEqual(running(3));
 });
 
 test('13. A lease has an owner and an expiry, and is renewed', async () => {

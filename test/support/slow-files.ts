@@ -12,7 +12,7 @@ export const slowFiles = [
   'test/runtime/ownership/processing-lease.test.ts',
   'test/runtime/ownership/processing-advisory.test.ts',
   'test/runtime/ownership/lease.test.ts',
-  'test/runtime/processors/evolve-sql-kill.test.ts',
+  'test/runtime/set-based/evolve-sql-kill.test.ts',
   'test/examples/bank.test.ts',
   'test/runtime/ownership/partition-changes.test.ts',
   'test/examples/switch.test.ts',

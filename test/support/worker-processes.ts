@@ -20,7 +20,7 @@ export interface WorkerProcessOptions {
   readonly database?: DatabaseOptions;
   /** The number of projections that it maintains beside the sample domain's three. @default 0 */
   readonly tallies?: number;
-  /** The number of partitions in which the sample domain's projections are processed. @default 1 */
+  /** The number of partitions in which the sample domain's projections and {@link totalsBySql} are processed. @default 1 */
   readonly partitions?: number;
   /** For a program that kills itself when it folds this event of its projection. */
   readonly killAt?: number;

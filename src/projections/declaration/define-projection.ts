@@ -159,14 +159,14 @@ function evolveForm(subject: string, families: readonly EventFamily[], evolve: o
 function sqlForm(
   subject: string,
   families: readonly EventFamily[],
-  options: { readonly table: Columns; readonly evolveSql: object },
+  options: { readonly table: Columns; readonly evolveSql: object; readonly key?: unknown },
   keyColumns: readonly string[],
   { policy }: ErrorPolicy,
 ): Form {
-  if (policy === 'dead-letter')
+  if (policy === 'dead-letter' && options.key === undefined)
     throw invalidDeclaration(
       subject,
-      `onError 'dead-letter' holds back later events of one row. evolveSql cannot do that because it folds whole batches. Use 'stop' or 'skip', or declare 'evolve'.`,
+      `onError 'dead-letter' with evolveSql needs 'key': if the SQL fails on an event, only 'key' knows the row whose later events must wait.`,
     );
   const { fold, filter } = checkEvolveSql(
     subject,

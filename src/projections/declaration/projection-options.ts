@@ -44,7 +44,7 @@ export interface CommonOptions<Name extends string, F extends EventFamily, C ext
    */
   readonly codeVersion?: string | number;
   /**
-   * What happens when `key`, `evolve` or `evolveSql` fails on an event: `stop`, `skip` or `dead-letter` (not with `evolveSql`).
+   * What happens when `key`, `evolve` or `evolveSql` fails on an event: `stop`, `skip` or `dead-letter`.
    * It may be tried again before that: {@link ErrorPolicy.retries}.
    * @default 'stop', without retries
    */
@@ -93,7 +93,7 @@ export interface CommonOptions<Name extends string, F extends EventFamily, C ext
   /**
    * The number of owners that process the projection at the same time. Each owner processes the rows whose keys belong to its partition,
    * and reads the log on its own. Use it if one process cannot keep the projection current, or takes too long to build it. A process that
-   * starts with another number changes it; nothing is rebuilt. From 1 to 64. Not with `evolveSql` or unique columns.
+   * starts with another number changes it; nothing is rebuilt. From 1 to 64. Not with unique columns.
    * @default 1
    */
   readonly partitions?: number;
@@ -140,8 +140,9 @@ export interface EvolveSqlOptions<Name extends string, F extends EventFamily, C 
   /** SQL over the batch, merged into the table with one statement. Test it against an `evolve` with `proveEqual` of `refold/testing`. */
   readonly evolveSql: EvolveSql<F, C>;
   /**
-   * Has no effect: the SQL decides which rows an event changes, and payloads of commands offer no rows of this projection. It is allowed, so
-   * that a projection can switch from `evolve` and back.
+   * The keys of the rows that an event changes, as `rows` returns them. Needed with `onError: 'dead-letter'`, and used only if `rows` fails on an
+   * event before its keys are known: later events of these rows then wait. Without failures, the SQL decides which rows an event changes, and payloads of commands offer no
+   * rows of this projection.
    * @default none
    */
   readonly key?: KeyFunction<F, C>;

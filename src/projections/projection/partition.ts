@@ -5,19 +5,57 @@ import type { Columns } from '../columns/column.ts';
 const maxPartitions = 64;
 
 /**
- * The partition of a key, computed from the key's text (`keyText`): FNV-1a over its UTF-16 code units, 32 bits, mixed with the finalizer of
- * MurmurHash3, modulo the number of partitions. Never change it: existing rows and checkpoints depend on it.
+ * The partition of a key, from the hash of the key's text (`keyText`). Never change it: existing rows and checkpoints depend on it, and
+ * `evolveSql` computes it in SQL.
  */
 export function partitionOf(text: string, partitions: number): number {
-  if (partitions === 1) return 0;
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < text.length; index++) {
-    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  return partitions === 1 ? 0 : textHash(text) % partitions;
+}
+
+/** The hash of a text as PostgreSQL computes it, `hashtext(text)::bigint & 4294967295`: lookup3 of Bob Jenkins over the bytes of UTF-8. */
+export function textHash(text: string): number {
+  // Most keys are ASCII, whose bytes are their code units.
+  const bytes = /\P{ASCII}/u.test(text) ? Buffer.from(text, 'utf8') : undefined;
+  const length = bytes?.length ?? text.length;
+  const at = (index: number) => (index >= length ? 0 : (bytes?.[index] ?? text.charCodeAt(index)));
+  const word = (index: number) => at(index) | (at(index + 1) << 8) | (at(index + 2) << 16) | (at(index + 3) << 24);
+  let a = (0x9e3779b9 + length + 3_923_095) | 0;
+  let b = a;
+  let c = a;
+  let index = 0;
+  for (; length - index >= 12; index += 12) {
+    a = (a + word(index)) | 0;
+    b = (b + word(index + 4)) | 0;
+    c = (c + word(index + 8)) | 0;
+    a = ((a - c) | 0) ^ rotated(c, 4);
+    c = (c + b) | 0;
+    b = ((b - a) | 0) ^ rotated(a, 6);
+    a = (a + c) | 0;
+    c = ((c - b) | 0) ^ rotated(b, 8);
+    b = (b + a) | 0;
+    a = ((a - c) | 0) ^ rotated(c, 16);
+    c = (c + b) | 0;
+    b = ((b - a) | 0) ^ rotated(a, 19);
+    a = (a + c) | 0;
+    c = ((c - b) | 0) ^ rotated(b, 4);
+    b = (b + a) | 0;
   }
-  // The low bits of FNV alone are poorly distributed, and the modulo depends mostly on them.
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return ((hash ^ (hash >>> 16)) >>> 0) % partitions;
+  a = (a + word(index)) | 0;
+  b = (b + word(index + 4)) | 0;
+  // The lowest byte of the last word stays free for the length.
+  c = (c + (word(index + 8) << 8)) | 0;
+  c = ((c ^ b) - rotated(b, 14)) | 0;
+  a = ((a ^ c) - rotated(c, 11)) | 0;
+  b = ((b ^ a) - rotated(a, 25)) | 0;
+  c = ((c ^ b) - rotated(b, 16)) | 0;
+  a = ((a ^ c) - rotated(c, 4)) | 0;
+  b = ((b ^ a) - rotated(a, 14)) | 0;
+  c = ((c ^ b) - rotated(b, 24)) | 0;
+  return c >>> 0;
+}
+
+function rotated(word: number, by: number): number {
+  return (word << by) | (word >>> (32 - by));
 }
 
 /** The checkpoints of a version's partitions at the moment when their number changed. */
@@ -69,18 +107,13 @@ export function furthest(partitions: readonly Partition[]): bigint {
 export function partitionsOption(
   subject: string,
   partitions: number | undefined,
-  { table, evolveSql }: { readonly table: Columns; readonly evolveSql?: unknown },
+  { table }: { readonly table: Columns },
 ): number {
   if (partitions === undefined || partitions === 1) return 1;
   if (!Number.isInteger(partitions) || partitions < 1 || partitions > maxPartitions)
     throw invalidDeclaration(
       subject,
       `'partitions' is a whole number from 1 to ${maxPartitions}, found ${String(partitions)}.`,
-    );
-  if (evolveSql)
-    throw invalidDeclaration(
-      subject,
-      `'partitions' split the rows by key, and 'evolveSql' folds a whole batch at once. Leave 'partitions' out, or declare 'key' and 'evolve'.`,
     );
   const unique = Object.entries(table).find(([, { flags }]) => flags.unique && !flags.primaryKey)?.[0];
   if (unique !== undefined)

@@ -7,7 +7,7 @@ import { pauseBeforeRetry } from '../../projections/projection/retry-rules.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import { recordRetry } from '../../store/processors/retries.ts';
-import { AmbiguousOrder, isRowRefusal, refusalOf } from '../../store/tables/refused-rows.ts';
+import { AmbiguousOrder, isRowRefusal, isSqlRowRefusal, refusalOf } from '../../store/tables/refused-rows.ts';
 
 export interface EventRetriesOptions {
   readonly db: Database;
@@ -38,6 +38,11 @@ export function isEventFailure(error: unknown): boolean {
   return isRowRefusal(error) || isEvolveFailure(error) || error instanceof OnSkipFailed;
 }
 
+/** Like {@link isEventFailure}, for `evolveSql`: the database may also refuse the nulls of its rows. */
+export function isSqlEventFailure(projection: Projection, error: unknown): boolean {
+  return isEventFailure(error) || isSqlRowRefusal(projection, error);
+}
+
 /** The retries that `onError` declares, before its policy applies to an event. */
 export class EventRetries {
   readonly #options: EventRetriesOptions;
@@ -62,7 +67,7 @@ export class EventRetries {
   async run<T>(
     position: bigint,
     work: () => Promise<T>,
-    { failed, only = isEventFailure }: { readonly failed?: unknown; readonly only?: (error: unknown) => boolean } = {},
+    { failed, only = () => true }: { readonly failed?: unknown; readonly only?: (error: unknown) => boolean } = {},
   ): Promise<T> {
     let error = failed;
     for (let attempts = failed === undefined ? 0 : 1; ; attempts++) {
@@ -117,8 +122,10 @@ export class EventRetries {
   }
 
   #pauseAfter(error: unknown, attempts: number): number | undefined {
-    const { retries } = this.#options.projection.onError;
-    if (retries.length === 0 || !isEventFailure(error) || error instanceof AmbiguousOrder) return undefined;
+    const { projection } = this.#options;
+    const { retries } = projection.onError;
+    const isFailure = projection.sqlFold ? isSqlEventFailure(projection, error) : isEventFailure(error);
+    if (retries.length === 0 || !isFailure || error instanceof AmbiguousOrder) return undefined;
     return pauseBeforeRetry(retries, error, attempts, Math.random());
   }
 

@@ -5,6 +5,7 @@ import { discardText } from '../../projections/fold/discarded.ts';
 import { fold, foldSteps } from '../../projections/fold/fold.ts';
 import { isEvolveFailure, rowRefused } from '../../projections/fold/fold-failures.ts';
 import { keyText, type Projection } from '../../projections/projection/projection.ts';
+import type { SqlFold } from '../../projections/projection/sql-fold.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import {
   type DeadLetter,
@@ -19,6 +20,7 @@ import type { Queryable } from '../../store/statements/statement.ts';
 import { createReadTable } from '../../store/tables/read-table.ts';
 import { isRowRefusal, refusalOf } from '../../store/tables/refused-rows.ts';
 import { writeAcceptable, writeRows } from '../../store/tables/write-rows.ts';
+import { redeliveryBySql } from './redeliver-by-sql.ts';
 
 /** The table whose dead letters are redelivered. */
 export interface LetterTable {
@@ -91,6 +93,8 @@ async function redeliverRow(
   events: ReadonlyMap<bigint, RecordedEvent>,
   discarding: DiscardedLetters,
 ): Promise<Redelivery> {
+  const { sqlFold } = table.projection;
+  if (sqlFold) return redeliverBySql(tx, table, sqlFold, letters, events, discarding);
   const one = (each: boolean) => redeliverOne(tx, table, letters, events, { ...discarding, each });
   // A unique value may be taken and released again in between, which only shows if each letter is written.
   if (table.projection.uniqueIndexes.length > 0) return one(true);
@@ -114,28 +118,55 @@ async function redeliverOne(
   const text = key && keyText(key);
   const [stored] = key ? await table.load(tx, [key]) : [];
   const rows = new Map<string, Row | null>(text === null ? [] : [[text, stored ?? null]]);
+  const result = await redeliverInOrder(tx, letters, discarding, async (letter) => {
+    const event = events.get(letter.position);
+    const error = foldLetter(projection, event, text, rows);
+    if (error || !discarding.each || !event || !key || text === null) return error;
+    const [refused] = await writeAcceptable(tx, table, [{ key, row: rows.get(text) ?? null }]);
+    return refused ? rowRefused(projection, event, key, refusalOf(projection, refused.error)) : null;
+  });
+  if (!discarding.each && key && text !== null) await writeRows(tx, table, [{ key, row: rows.get(text) ?? null }]);
+  return result;
+}
+
+/** Redelivers the letters of one row until one fails. @param redeliver returns why it fails; null if it does not */
+async function redeliverInOrder(
+  tx: Queryable,
+  letters: readonly DeadLetter[],
+  discarding: DiscardedLetters,
+  redeliver: (letter: DeadLetter) => Promise<RefoldError | null>,
+): Promise<Redelivery> {
   const done: bigint[] = [];
   // Also those behind a letter that fails: they must not be folded when it is retried.
   const discarded = letters.filter((letter) => discarding.isDiscarded(letter)).map(({ id }) => id);
   for (const letter of letters) {
     if (discarding.isDiscarded(letter)) continue;
-    const event = events.get(letter.position);
-    let error = foldLetter(projection, event, text, rows);
-    if (!error && discarding.each && event && key && text !== null) {
-      const [refused] = await writeAcceptable(tx, table, [{ key, row: rows.get(text) ?? null }]);
-      if (refused) error = rowRefused(projection, event, key, refusalOf(projection, refused.error));
-    }
+    const error = await redeliver(letter);
     if (error) {
       await recordAttempt(tx, letter.id, letterError(error));
       break;
     }
     done.push(letter.id);
   }
-  // If a letter without a key returns keys now, later events of those rows are already folded. Only a rebuild can fold it in order.
-  if (!discarding.each && key && text !== null) await writeRows(tx, table, [{ key, row: rows.get(text) ?? null }]);
   if (discarded.length > 0) await discarding.onDiscard(discarded);
   await deleteDeadLetters(tx, [...done, ...discarded]);
   return { folded: done.length, discarded: discarded.length, left: letters.length - done.length - discarded.length };
+}
+
+async function redeliverBySql(
+  tx: Queryable,
+  { projection, readSchema }: LetterTable,
+  sqlFold: SqlFold,
+  letters: readonly DeadLetter[],
+  events: ReadonlyMap<bigint, RecordedEvent>,
+  discarding: DiscardedLetters,
+): Promise<Redelivery> {
+  const redeliver = redeliveryBySql(tx, readSchema, projection, sqlFold);
+  return redeliverInOrder(tx, letters, discarding, async (letter) => {
+    const event = events.get(letter.position);
+    if (!event) return null;
+    return letter.key === null ? keyUnknown(projection, event) : redeliver(letter, event);
+  });
 }
 
 function foldLetter(
@@ -151,11 +182,7 @@ function foldLetter(
   };
   try {
     const steps = foldSteps(projection, [event]);
-    if (text === null)
-      throw new RefoldError(
-        'EVOLVE_FAILED',
-        `${projection.id}: the key of '${event.type}' at position ${event.position} could not be determined, and later events of its rows were folded. Rebuild the version, or discard the event.`,
-      );
+    if (text === null) throw keyUnknown(projection, event);
     fold(
       projection,
       steps.filter((step) => step.text === text),
@@ -167,6 +194,14 @@ function foldLetter(
     if (isEvolveFailure(error)) return error;
     throw error;
   }
+}
+
+/** If a letter without a key returns keys now, later events of those rows are already folded. Only a rebuild can fold it in order. */
+function keyUnknown({ id }: Projection, { type, position }: RecordedEvent): RefoldError {
+  return new RefoldError(
+    'EVOLVE_FAILED',
+    `${id}: the key of '${type}' at position ${position} could not be determined, and later events of its rows were folded. Rebuild the version, or discard the event.`,
+  );
 }
 
 function added(a: Redelivery, b: Redelivery): Redelivery {

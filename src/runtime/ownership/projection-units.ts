@@ -15,10 +15,10 @@ import {
   createProjectionProcessor,
   type ProjectionProcessorOptions,
 } from '../processors/projection-processor.ts';
-import { createSetBasedProcessor } from '../processors/set-based-processor.ts';
 import { stoppedProcessor } from '../processors/stopped-processor.ts';
 import type { Positions } from '../reads/positions.ts';
 import { completeRebuild } from '../rebuilds/rebuild.ts';
+import { createSetBasedProcessor } from '../set-based/set-based-processor.ts';
 import { rebuildHeldByDeadLetters } from '../versions/activation-gates.ts';
 import { failVersion, resumeVersion } from '../versions/fail-version.ts';
 import type { Lifecycle } from '../versions/lifecycle.ts';

@@ -3,12 +3,18 @@ import { type GlobalPosition, globalPosition } from '../../events/global-positio
 import { isVersionUnknown } from '../../events/read-payload.ts';
 import { type EventRetries, isEventFailure } from '../dead-letters/event-retries.ts';
 
+export interface BisectOptions {
+  /** Try the work of a single position again before `poison`. */
+  readonly retries?: Pick<EventRetries, 'run'> | undefined;
+  /** Whether an event may be the reason of an error. @default isEventFailure */
+  readonly isFailure?: (error: unknown) => boolean;
+}
+
 /**
  * Processes the positions in `(after, upTo]`. If a range fails because of its events or their values, it is bisected until the failing position is alone,
  * and everything around it is processed. `work` must leave nothing behind when it throws.
  *
  * @param poison decides whether to continue past a failing position
- * @param retries try the work of a single position again before that
  * @returns how far it came; less than `upTo` if `poison` returned `stop`
  */
 export async function bisectFailures(
@@ -16,18 +22,19 @@ export async function bisectFailures(
   upTo: GlobalPosition,
   work: (after: GlobalPosition, upTo: GlobalPosition) => Promise<void>,
   poison: (position: GlobalPosition, error: unknown) => Promise<'skip' | 'stop'>,
-  retries?: Pick<EventRetries, 'run'>,
+  options: BisectOptions = {},
 ): Promise<GlobalPosition> {
+  const { retries, isFailure = isEventFailure } = options;
   if (after >= upTo) return after;
   try {
     await work(after, upTo);
     return upTo;
   } catch (error) {
-    if (!isEventFailure(error)) throw error;
+    if (!isFailure(error)) throw error;
     if (upTo - after <= 1n) return atLast(after, upTo, error);
     const middle = globalPosition(after + (upTo - after) / 2n);
-    const reached = await bisectFailures(after, middle, work, poison, retries);
-    return reached < middle ? reached : bisectFailures(middle, upTo, work, poison, retries);
+    const reached = await bisectFailures(after, middle, work, poison, options);
+    return reached < middle ? reached : bisectFailures(middle, upTo, work, poison, options);
   }
 
   async function atLast(from: GlobalPosition, position: GlobalPosition, failed: unknown): Promise<GlobalPosition> {
@@ -36,7 +43,7 @@ export async function bisectFailures(
       await retries.run(position, () => work(from, position), { failed });
       return position;
     } catch (error) {
-      if (!isEventFailure(error)) throw error;
+      if (!isFailure(error)) throw error;
       return (await poison(position, error)) === 'skip' ? position : from;
     }
   }

@@ -163,7 +163,7 @@ export class RowWriter {
         }
       },
       (position, error) => this.#writeAcceptable(position, error, parts),
-      parts.tx ? undefined : this.#retries,
+      { retries: parts.tx ? undefined : this.#retries },
     );
   }
 

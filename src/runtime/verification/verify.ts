@@ -97,8 +97,9 @@ export async function verifyVersion({
         await onPage?.();
       };
       if (sqlFold) {
-        const again = { snapshot, log, readSchema, projection, fold: sqlFold, tableName, upTo, samples: samplesKept };
-        const { rows, ...outcome } = await verifySetBased({ ...again, onBatch: progress });
+        const { partitions } = found;
+        const again = { snapshot, log, readSchema, projection, fold: sqlFold, tableName, upTo, partitions };
+        const { rows, ...outcome } = await verifySetBased({ ...again, samples: samplesKept, onBatch: progress });
         return { position: found.checkpoint, rowsCompared: rows, ...outcome };
       }
       const leftOut = await readAllLeftOut(snapshot, { name, version, tableName });

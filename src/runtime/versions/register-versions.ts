@@ -23,10 +23,11 @@ import {
 import { recordTransition } from '../../store/registry/transitions.ts';
 import { forgetDifferences } from '../../store/registry/verifications.ts';
 import { registryLockKey } from '../../store/server/lock-keys.ts';
+import { checkPartitionHash } from '../../store/set-based/row-choice.ts';
+import { createSetMerge } from '../../store/set-based/set-merge.ts';
 import { qualified } from '../../store/statements/identifiers.ts';
 import { dropLater, dropNever } from '../../store/tables/old-tables.ts';
 import { createReadSchema, createReadTable, moveView } from '../../store/tables/read-table.ts';
-import { createSetMerge } from '../../store/tables/sql-fold.ts';
 import { deleteTableSnapshotsOf } from '../../store/tables/table-snapshots.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { codeChangedMessage, tableChangedMessage } from './changed-declaration.ts';
@@ -95,6 +96,7 @@ function register({ db, readSchema, declarations, actor, development }: Register
     for (const projection of projections) {
       const known = registered.find((entry) => entry.name === projection.name && entry.version === projection.version);
       // Versions declared together with an empty log have served no clients, so they cannot break any.
+      if (projection.sqlFold && projection.partitions > 1) await checkPartitionHash(tx, projection.id);
       const served = registered.some((entry) => entry.name === projection.name && entry.state === 'active');
       if (!known) await declareVersion(tx, readSchema, projection, actor, served ? declarations : null);
       else warnings.push(...(await compareVersion(tx, readSchema, projection, known, { actor, development })));

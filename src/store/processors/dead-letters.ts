@@ -46,7 +46,9 @@ export async function insertDeadLetters(db: Queryable, table: Table, letters: re
     text: `
       insert into refold.dead_letters (name, version, table_name, key, position, event_type, stream_id, error)
       select $1, $2, $3, key::jsonb, position, type, "streamId", error
-      from json_to_recordset($4) as letter (key text, position bigint, type text, "streamId" text, error jsonb)`,
+      from json_to_recordset($4) as letter (key text, position bigint, type text, "streamId" text, error jsonb)
+      -- an event of which no key is known fails in each partition
+      on conflict do nothing`,
     values: [
       table.name,
       table.version,

@@ -27,6 +27,8 @@ export async function recordSkips(
         insert into refold.skips (name, version, table_name, position, key, refused)
         select $1, $2, $3, position, key::jsonb, refused
         from unnest($6::bigint[], $7::text[], $8::boolean[]) as skip (position, key, refused)
+        -- an event of which no key is known fails in each partition
+        on conflict do nothing
         returning position
       )
       update refold.processors
@@ -110,19 +112,26 @@ export async function readAllLeftOut(db: Queryable, { name, version, tableName }
   return new Set(rows.map(({ position, key }) => discardText(position, key)));
 }
 
-/** The positions of the events that a table has skipped because the database refused them, in order. */
-export async function readRefused(db: Queryable, tableName: string): Promise<GlobalPosition[]> {
+/** A row that waits for a dead letter, by its key as `keyText` writes it. */
+export interface BlockedSince {
+  readonly key: string;
+  /** Its first dead letter. Since then, no event is folded into it. */
+  readonly since: GlobalPosition;
+}
+
+/** The rows of a table that wait for a dead letter. */
+export async function readBlockedSince(db: Queryable, tableName: string): Promise<BlockedSince[]> {
   const rows = await run(
     db,
     refoldTables
-      .selectFrom('refold.skips')
-      .select('position')
-      .distinct()
+      .selectFrom('refold.dead_letters')
+      .select(['key', ({ fn }) => fn.min('position').as('since')])
       .where('table_name', '=', tableName)
-      .where('refused', 'is', true)
-      .orderBy('position'),
+      .where('key', 'is not', null)
+      .groupBy('key')
+      .$narrowType<{ key: RowKey }>(),
   );
-  return rows.map(({ position }) => position);
+  return rows.map(({ key, since }) => ({ key: keyText(key), since }));
 }
 
 /** The numbers of events that a table left out. */

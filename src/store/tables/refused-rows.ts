@@ -15,7 +15,20 @@ export class AmbiguousOrder extends Error {}
 export function isRowRefusal(error: unknown): boolean {
   if (error instanceof AmbiguousOrder) return true;
   const state = sqlStateOf(error) ?? '';
-  return state !== '23502' && /^(09...|2[1237]...|4[45]...|54000|P0...|[UZ]....)$/.test(state);
+  return state !== notNullViolation && /^(09...|2[1237]...|4[45]...|54000|P0...|[UZ]....)$/.test(state);
+}
+
+/**
+ * Like {@link isRowRefusal}, for rows that SQL has made: their nulls are not checked before. A column that is not declared was added to the
+ * table; its nulls are no failure of an event.
+ */
+export function isSqlRowRefusal(projection: Projection, error: unknown): boolean {
+  if (isRowRefusal(error)) return true;
+  return (
+    error instanceof RefoldError &&
+    sqlStateOf(error) === notNullViolation &&
+    columnNamed(projection, error.fields.column) !== undefined
+  );
 }
 
 /** Why the database refuses a row, without any of its values. */
@@ -53,3 +66,4 @@ function sentence(message: string): string {
 }
 
 const uniqueViolation = '23505';
+const notNullViolation = '23502';

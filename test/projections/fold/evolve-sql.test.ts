@@ -96,8 +96,10 @@ describe('a declaration that cannot work is a compile error and a start-up error
 
   test('with features that set-based SQL does not support', () => {
     expect(() => defineProjection({ ...base, evolveSql, onError: 'dead-letter' })).toThrow(
-      "balance@1: onError 'dead-letter' holds back later events of one row. evolveSql cannot do that because it folds whole batches. Use 'stop' or 'skip', or declare 'evolve'.",
+      "balance@1: onError 'dead-letter' with evolveSql needs 'key': if the SQL fails on an event, only 'key' knows the row whose later events must wait.",
     );
+    const key = (event: { readonly streamId: string }) => event.streamId;
+    expect(defineProjection({ ...base, key, evolveSql, onError: 'dead-letter' }).onError.policy).toBe('dead-letter');
     const table = { ...base.table, amount: t.decimal(14, 2).default('0') };
     expect(() => defineProjection({ ...base, table, evolveSql })).toThrow(
       "balance@1: evolveSql must return every value, but column 'amount' has a default. Write coalesce(…) in the SQL instead.",

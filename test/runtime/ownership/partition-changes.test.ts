@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
 import type { Projection } from '../../../src/index.ts';
 import { readRegistry } from '../../../src/store/registry/registry.ts';
+import { totalsByEvolve, totalsBySql } from '../../support/account-totals.ts';
 import { seeded, traffic, underTraffic } from '../../support/account-traffic.ts';
 import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
@@ -31,7 +32,9 @@ test('processes that are killed and change the number of partitions leave every 
       for (let round = 0; round < effort(6, 3); round++) {
         // A process that starts brings a new number of partitions, and the running ones follow.
         const count = 1 + Math.floor(random() * 5);
-        alive.push(await workers.start({ url: database.url, owner: `worker-${round}`, partitions: count }));
+        alive.push(
+          await workers.start({ url: database.url, owner: `worker-${round}`, partitions: count, evolveSql: true }),
+        );
         expect(new Set((await readRegistry(db)).map((version) => version.partitions.length))).toEqual(new Set([count]));
         const target = (await log.head()) + BigInt(Math.floor(random() * 200));
         await until(async () => (await partitions()).some(({ checkpoint }) => checkpoint >= target));
@@ -49,6 +52,9 @@ test('processes that are killed and change the number of partitions leave every 
       await foldedTable(log, projection),
     );
   }
+  expect(await storedTable(db, totalsBySql), `${totalsBySql.id}, seed ${seed}`).toEqual(
+    await foldedTable(log, totalsByEvolve),
+  );
   expect((await partitions()).every(({ floors }) => floors.length === 0)).toBe(true);
   for (const worker of alive) await worker.end('SIGTERM');
 }, 900_000); // as kill.test.ts

@@ -7,11 +7,13 @@ import { partitionOf } from '../../../src/projections/projection/partition.ts';
 import { createProjectionProcessor } from '../../../src/runtime/processors/projection-processor.ts';
 import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
 import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import { createSetBasedProcessor } from '../../../src/runtime/set-based/set-based-processor.ts';
 import { verifyVersion } from '../../../src/runtime/verification/verify.ts';
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { advanceCheckpoint, claimProcessor } from '../../../src/store/processors/checkpoints.ts';
 import { readRegistry } from '../../../src/store/registry/registry.ts';
+import { totalsByEvolve, totalsBySql } from '../../support/account-totals.ts';
 import { seeded, traffic } from '../../support/account-traffic.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
 import { account, balanceV1, inPartitions, openingsV1 } from '../../support/sample-domain.ts';
@@ -102,6 +104,60 @@ describe('a projection in partitions', () => {
           (select count(*) from refold.events where family = 'account')::text as events`,
     });
     expect(told?.folded).toBe(told?.events);
+  });
+
+  test('is folded with evolveSql by several owners into one table, each its own keys, and counts each event once', async () => {
+    const projection = inPartitions(totalsBySql, 3);
+    await traffic(log, 1_000, seeded(11));
+    await start('one', [projection]);
+    await start('two', [projection]);
+    const owners = async () => new Set((await registered('account_totals')).partitions.map(({ owner }) => owner));
+    await until(async () => (await owners()).size === 2 && !(await owners()).has(null));
+    await traffic(log, 1_000, seeded(12));
+    await caughtUp('account_totals');
+    expect(await tableOf(projection)).toEqual(await foldedTable(log, totalsByEvolve));
+    await until(async () => (await registered('account_totals')).state === 'active');
+    const [counted] = await db.query<{ folded: string; events: string }>({
+      text: `
+        select
+          (select sum(events_folded) from refold.processors where name = 'account_totals')::text as folded,
+          (select count(*) from refold.events where type <> 'Opened')::text as events`,
+    });
+    expect(counted?.folded).toBe(counted?.events);
+    const verified = await verifyVersion({ db, log, readSchema: 'read_models', projection });
+    expect(verified).toMatchObject({ differences: 0 });
+  });
+
+  test('folded with evolveSql, a former owner of a partition writes nothing', async () => {
+    const projection = inPartitions(totalsBySql, 2);
+    await start('gateway', [projection], false);
+    await traffic(log, 100, seeded(13));
+    const owned = async (owner: string) =>
+      createSetBasedProcessor({
+        db,
+        log,
+        readSchema: 'read_models',
+        projection,
+        fold: projection.sqlFold ?? expect.unreachable(),
+        claim: await claimProcessor(
+          db,
+          { kind: 'processor', name: projection.name, version: projection.version, partition: 1 },
+          owner,
+        ),
+        state: 'active',
+        freeze: false,
+        logger: pino({ level: 'silent' }),
+        onCaughtUp: async () => 'active',
+      });
+    const former = await owned('former');
+    const horizon = await log.horizon();
+    const page = { after: beginning, upTo: horizon, horizon, events: [] };
+    const owner = await owned('owner');
+    await expect(former.process(page)).rejects.toMatchObject({ code: 'PROCESSOR_FENCED' });
+    expect((await tableOf(projection)).size).toBe(0);
+    await owner.process(page);
+    const own = [...(await foldedTable(log, totalsByEvolve))].filter(([key]) => partitionOf(key, 2) === 1);
+    expect(await tableOf(projection)).toEqual(new Map(own));
   });
 
   test('is ready when all its partitions are, at the lowest of their positions', async () => {

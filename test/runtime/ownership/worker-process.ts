@@ -22,7 +22,7 @@ const runtime = await startRuntime({
     projections: [
       ...[balanceV1, balanceV2, openingsV1].map((projection) => inPartitions(projection, partitions)),
       ...talliesOf(tallies),
-      ...(evolveSql ? [totalsBySql] : []),
+      ...(evolveSql ? [inPartitions(totalsBySql, partitions)] : []),
       ...(inline ? [inlineBalance] : []),
     ],
     runtime: { pageSize: 100, polling: { min: 20, max: 100 }, ...options },

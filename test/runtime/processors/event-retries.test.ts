@@ -7,6 +7,7 @@ import {
   defineProjection,
   type ErrorPolicy,
   type Projection,
+  type RecordedEvent,
   type RefoldError,
   type RetryRule,
   t,
@@ -30,6 +31,7 @@ function parcels(form: Form, onError: ErrorPolicy, evolve?: (to: string) => stri
     version: 1,
     events: parcel,
     table: { parcelId: t.text().primaryKey(), place: t.text() },
+    key: (event: RecordedEvent) => event.streamId,
     onError,
     async setUp({ query, table }: { query(text: string): Promise<unknown>; table: string }) {
       await query('create table if not exists read_models.places (place text primary key)');
@@ -49,7 +51,6 @@ function parcels(form: Form, onError: ErrorPolicy, evolve?: (to: string) => stri
   if (form === 'evolve')
     return defineProjection({
       ...common,
-      key: (event) => event.streamId,
       evolve: { Sent: (_, { payload }) => ({ place: evolve?.(payload.to) ?? payload.to }) },
     });
   return defineProjection({
@@ -128,6 +129,7 @@ const policies: readonly (readonly [Form, ErrorPolicy['policy']])[] = [
   ['evolve', 'dead-letter'],
   ['evolveSql', 'stop'],
   ['evolveSql', 'skip'],
+  ['evolveSql', 'dead-letter'],
 ];
 
 test.each(

@@ -6,10 +6,12 @@ import type { Projection } from '../../../src/index.ts';
 import { fold, foldSteps } from '../../../src/projections/fold/fold.ts';
 import { partitionOf, reachedBy } from '../../../src/projections/projection/partition.ts';
 import { createProjectionProcessor } from '../../../src/runtime/processors/projection-processor.ts';
+import { createSetBasedProcessor } from '../../../src/runtime/set-based/set-based-processor.ts';
 import { claimProcessor } from '../../../src/store/processors/checkpoints.ts';
 import { changePartitions } from '../../../src/store/processors/partitions.ts';
 import { insertVersion, readRegistry } from '../../../src/store/registry/registry.ts';
 import { createReadSchema, createReadTable } from '../../../src/store/tables/read-table.ts';
+import { totalsByEvolve, totalsBySql } from '../../support/account-totals.ts';
 import { seeded, traffic } from '../../support/account-traffic.ts';
 import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
@@ -36,7 +38,7 @@ const steps = fc.array(
 async function goOn(projection: Projection, partition: number, count: number): Promise<void> {
   const { name, version } = projection;
   const claim = await claimProcessor(db, { kind: 'processor', name, version, partition }, 'test');
-  const processor = createProjectionProcessor({
+  const options = {
     db,
     log,
     readSchema: 'read_models',
@@ -45,18 +47,31 @@ async function goOn(projection: Projection, partition: number, count: number): P
     state: 'active',
     freeze: true,
     logger: pino({ level: 'silent' }),
-    onCaughtUp: async () => 'active',
-  });
+    onCaughtUp: async () => 'active' as const,
+  } as const;
+  const { sqlFold } = projection;
+  const processor = sqlFold
+    ? createSetBasedProcessor({ ...options, fold: sqlFold })
+    : createProjectionProcessor(options);
   const horizon = await log.horizon();
   const page = await log.readAll({ after: claim.checkpoint, upTo: horizon, filter: projection.filter, limit: count });
   await processor.process({ after: claim.checkpoint, upTo: page.upTo, events: page.events, horizon });
   await processor.flush();
 }
 
-test.each([
-  balanceV1,
-  openingsV1,
-] as Projection[])('each event takes effect once, for any folding between changes of the number of partitions: $name', async (projection) => {
+/** `reference`: the form that folds event by event. */
+const cases: readonly { readonly projection: Projection; readonly reference?: Projection }[] = [
+  { projection: balanceV1 },
+  { projection: openingsV1 },
+  { projection: totalsBySql, reference: totalsByEvolve },
+];
+
+test.each(
+  cases,
+)('each event takes effect once, for any folding between changes of the number of partitions: $projection.name', async ({
+  projection,
+  reference = projection,
+}) => {
   const { name, version } = projection;
   await fc.assert(
     fc.asyncProperty(steps, async (play) => {
@@ -82,11 +97,11 @@ test.each([
       }
       // Each row is in the partition that the registry states.
       const now = await partitions();
-      const expected = await foldUpTo(projection, (text) => reachedBy(text, now));
+      const expected = await foldUpTo(reference, (text) => reachedBy(text, now));
       expect(await storedTable(db, projection)).toEqual(expected);
 
       for (const { partition } of now) await goOn(projection, partition, 2 * events);
-      expect(await storedTable(db, projection)).toEqual(await foldedTable(log, projection));
+      expect(await storedTable(db, projection)).toEqual(await foldedTable(log, reference));
       expect((await partitions()).every(({ floors }) => floors.length === 0)).toBe(true);
     }),
     { numRuns: effort(40, 10) },

@@ -11,8 +11,8 @@ import {
 } from '../../../src/index.ts';
 import { createSnapshotWriter } from '../../../src/runtime/commands/snapshot-writer.ts';
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
+import { createSetMerge } from '../../../src/store/set-based/set-merge.ts';
 import { createReadSchema, createReadTable } from '../../../src/store/tables/read-table.ts';
-import { createSetMerge } from '../../../src/store/tables/sql-fold.ts';
 import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
 import { all } from './families.ts';

@@ -4,6 +4,7 @@ import { isVersionUnknown, unreadable, versionUnknown } from '../../events/read-
 import { evolveFailed, versionUnknownTo } from '../../projections/fold/fold-failures.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import { onlyRow, type Queryable, type TableRow } from '../statements/statement.ts';
+import type { RowChoice } from './row-choice.ts';
 
 /** A part of the log that one statement folds: the positions in `(after, upTo]`, at or below a horizon of an earlier statement. */
 export interface SqlBatch {
@@ -11,6 +12,10 @@ export interface SqlBatch {
   readonly upTo: GlobalPosition;
   /** The batch's events of types with upcasters, upcast. Events of other types stay in the database. */
   readonly upcast: readonly RecordedEvent[];
+  /** Which rows are merged. @default all */
+  readonly choice?: RowChoice;
+  /** Which of the events are counted, if several partitions fold the batch: each event by one of them. @default all */
+  readonly counted?: { readonly partition: number; readonly of: number };
 }
 
 /**
@@ -23,16 +28,19 @@ export interface SqlBatch {
 export async function countReadable(
   db: Queryable,
   projection: Projection,
-  { after, upTo, upcast }: SqlBatch,
+  { after, upTo, upcast, counted = { partition: 0, of: 1 } }: SqlBatch,
   inBatch: string | null,
 ): Promise<number> {
+  const { partition, of } = counted;
   const stored =
-    inBatch === null ? noneStored : onlyRow(await db.query<Stored>({ ...checking(inBatch), values: [after, upTo] }));
+    inBatch === null
+      ? noneStored
+      : onlyRow(await db.query<Stored>({ ...checking(inBatch), values: [after, upTo, of, partition] }));
   const unread = upcast.find((event) => unreadable(event) !== undefined);
   if (stored.unread !== null && (unread === undefined || stored.unread < unread.position))
     throw await unknownAt(db, projection, stored.unread);
   if (unread) throw errorOf(projection, unread);
-  return Number(stored.events) + upcast.length;
+  return Number(stored.events) + upcast.filter(({ position }) => position % BigInt(of) === BigInt(partition)).length;
 }
 
 interface Stored {
@@ -46,7 +54,9 @@ const noneStored: Stored = { events: 0n, unread: null };
 function checking(inBatch: string): { text: string } {
   return {
     text: `
-      select count(*) as events, min(position) filter (where payload_version <> 1) as unread
+      select
+        count(*) filter (where position % $3 = $4) as events,
+        min(position) filter (where payload_version <> 1) as unread
       from refold.events
       where ${inBatch}`,
   };

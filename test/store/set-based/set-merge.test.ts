@@ -2,8 +2,8 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { beginning, type Columns, defineEvents, defineProjection, globalPosition, t } from '../../../src/index.ts';
 import type { MergeRule } from '../../../src/projections/projection/sql-fold.ts';
+import { createSetMerge } from '../../../src/store/set-based/set-merge.ts';
 import { createReadSchema, createReadTable } from '../../../src/store/tables/read-table.ts';
-import { createSetMerge } from '../../../src/store/tables/sql-fold.ts';
 import { databaseOfFile } from '../../support/database-of-file.ts';
 
 const probe = defineEvents('probe', { Noted: z.object({ value: z.string().nullable() }) });

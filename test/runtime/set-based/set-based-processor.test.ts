@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { beginning, defineConfig, globalPosition } from '../../../src/index.ts';
-import { createSetBasedProcessor } from '../../../src/runtime/processors/set-based-processor.ts';
 import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import { createSetBasedProcessor } from '../../../src/runtime/set-based/set-based-processor.ts';
 import { claimProcessor } from '../../../src/store/processors/checkpoints.ts';
 import { readRegistry } from '../../../src/store/registry/registry.ts';
 import { totalsBySql } from '../../support/account-totals.ts';
