@@ -18,7 +18,7 @@ const sale = defineEvents('sale', {
   Corrected: z.object({ day: z.string(), was: z.string(), is: z.string() }),
 });
 
-/** Set-based: one statement for a batch, with the parts of each event staged before they are summed up. */
+/** Set-based: the parts of each event are staged before they are summed up. */
 const turnover = defineProjection({
   name: 'turnover',
   version: 1,
@@ -27,16 +27,17 @@ const turnover = defineProjection({
   onError: 'skip',
   evolveSql: {
     events: ['Booked', 'Corrected'],
-    rows: `
-      with part as materialized (
+    stages: {
+      part: `
         select (payload->>'day')::date as day, 1 as bookings, (payload->>'amount')::numeric as amount
         from batch
         where type = 'Booked'
         union all
         select (payload->>'day')::date, 0, (payload->>'is')::numeric - (payload->>'was')::numeric
         from batch
-        where type = 'Corrected'
-      )
+        where type = 'Corrected'`,
+    },
+    rows: `
       select day, sum(bookings) as bookings, sum(amount) as amount
       from part
       group by day`,
@@ -397,7 +398,6 @@ test('17. Old event shapes are normalized on replay', async () => {
   await answers(newer, '{ feeTotal(feeId: "f") { cents } }', { feeTotal: { cents: 350 } });
 });
 
-/** In another way: a common table expression, computed once (`materialized`), in the one statement of a batch. */
 test('18. A complex batch is staged in SQL before it is merged', async () => {
   await worker.log.append(booked('s18', ['2026-05-01', '8.00'], ['2026-05-01', '2.00']));
   const corrected = { type: 'Corrected', payload: { day: '2026-05-01', was: '2.00', is: '1.00' } } as const;

@@ -11,7 +11,7 @@ const table = {
   lastAt: t.timestamptz(),
 };
 
-/** The movements of each account, in both forms: sums, a count, extremes, and values of the first and the last event. */
+/** The movements of each account, in each form: sums, a count, extremes, and values of the first and the last event. */
 export const totalsByEvolve = defineProjection({
   name: 'account_totals',
   version: 1,
@@ -42,46 +42,59 @@ export const totalsByEvolve = defineProjection({
   },
 });
 
-export const totalsBySql = defineProjection({
+// Events before the last Closed of a batch belong to no row any more.
+const closing = `
+  select *, max(position) filter (where type = 'Closed') over (partition by stream_id) as closed_at
+  from batch`;
+const moved = `
+  select
+    *,
+    case when type <> 'Closed' and position > coalesce(closed_at, 0)
+      then case type when 'Credited' then 1 else -1 end * (payload->>'amount')::numeric
+    end as amount
+  from closing`;
+const rows = `
+  select
+    stream_id as account_id,
+    sum(amount) as balance,
+    count(amount) as movements,
+    max(amount) filter (where type = 'Credited') as largest,
+    (array_agg(amount order by position desc))[1] as last_amount,
+    (array_agg(recorded_at order by position) filter (where amount is not null))[1] as first_at,
+    (array_agg(recorded_at order by position desc))[1] as last_at,
+    max(closed_at) as closed_at
+  from moved
+  group by stream_id`;
+
+const bySql = {
   name: 'account_totals',
-  version: 2,
   events: account,
   table,
-  key: (event) => event.streamId,
-  evolveSql: {
-    events: ['Credited', 'Debited', 'Closed'],
-    // Events before the last Closed of a batch belong to no row any more.
-    rows: `
-      with closing as (
-        select *, max(position) filter (where type = 'Closed') over (partition by stream_id) as closed_at
-        from batch
-      ), moved as (
-        select
-          *,
-          case when type <> 'Closed' and position > coalesce(closed_at, 0)
-            then case type when 'Credited' then 1 else -1 end * (payload->>'amount')::numeric
-          end as amount
-        from closing
-      )
-      select
-        stream_id as account_id,
-        sum(amount) as balance,
-        count(amount) as movements,
-        max(amount) filter (where type = 'Credited') as largest,
-        (array_agg(amount order by position desc))[1] as last_amount,
-        (array_agg(recorded_at order by position) filter (where amount is not null))[1] as first_at,
-        (array_agg(recorded_at order by position desc))[1] as last_at,
-        max(closed_at) as closed_at
-      from moved
-      group by stream_id`,
-    merge: {
-      balance: { sql: 'case when new.closed_at is null then old.balance + new.balance else new.balance end' },
-      movements: { sql: 'case when new.closed_at is null then old.movements + new.movements else new.movements end' },
-      largest: { sql: 'case when new.closed_at is null then greatest(old.largest, new.largest) else new.largest end' },
-      lastAmount: 'replace',
-      firstAt: { sql: 'case when new.closed_at is null then old.first_at else new.first_at end' },
-      lastAt: 'replace',
-    },
-    remove: 'new.movements = 0',
+  key: (event: { readonly streamId: string }) => event.streamId,
+} as const;
+const eventsAndMerge = {
+  events: ['Credited', 'Debited', 'Closed'],
+  merge: {
+    balance: { sql: 'case when new.closed_at is null then old.balance + new.balance else new.balance end' },
+    movements: { sql: 'case when new.closed_at is null then old.movements + new.movements else new.movements end' },
+    largest: { sql: 'case when new.closed_at is null then greatest(old.largest, new.largest) else new.largest end' },
+    lastAmount: 'replace',
+    firstAt: { sql: 'case when new.closed_at is null then old.first_at else new.first_at end' },
+    lastAt: 'replace',
   },
+  remove: 'new.movements = 0',
+} as const;
+
+/** In one select. */
+export const totalsBySql = defineProjection({
+  ...bySql,
+  version: 2,
+  evolveSql: { ...eventsAndMerge, rows: `with closing as (${closing}), moved as (${moved}) ${rows}` },
+});
+
+/** In several statements. */
+export const totalsByStages = defineProjection({
+  ...bySql,
+  version: 3,
+  evolveSql: { ...eventsAndMerge, stages: { closing, moved }, rows },
 });

@@ -13,7 +13,19 @@ export interface EvolveSql<F extends EventFamily, C extends Columns> {
   /** The event types that it handles. `batch` contains only these. */
   readonly events: readonly EventTypeOf<F>[];
   /**
-   * One `select` from `batch` that returns each key at most once. It returns each of the table's columns under its SQL name (`lastAt` →
+   * Statements that prepare a complex batch, in order: each is a `select` from `batch` and the stages before it, and later ones read its result
+   * under its name. PostgreSQL computes each of them once for a batch.
+   *
+   * @default none
+   * @example
+   * stages: {
+   *   part: `select stream_id, (payload->>'amount')::numeric as amount from batch`,
+   *   total: 'select stream_id, sum(amount) as amount from part group by stream_id',
+   * },
+   */
+  readonly stages?: Readonly<Record<string, string>>;
+  /**
+   * One `select` from `batch` or a stage that returns each key at most once. It returns each of the table's columns under its SQL name (`lastAt` →
    * `last_at`), and may return others that `merge` or `remove` use.
    *
    * `batch` has the columns `position`, `id`, `family`, `stream_id`, `stream_position`, `type`, `payload` (jsonb, upcast), `metadata`
@@ -40,13 +52,15 @@ export function checkEvolveSql(
   given: EvolveSql<EventFamily, Columns>,
 ): { readonly fold: SqlFold; readonly filter: readonly EventFilter[] } {
   const refuse = (problem: string) => invalidDeclaration(subject, `evolveSql${problem}`);
-  refuseUnknownKeys(subject, 'evolveSql', given, ['events', 'rows', 'merge', 'remove']);
+  refuseUnknownKeys(subject, 'evolveSql', given, ['events', 'stages', 'rows', 'merge', 'remove']);
   if (!Array.isArray(given.events) || given.events.length === 0)
     throw refuse('.events names no event type; name those that the batch contains.');
   const filter = handledTypes(subject, families, given.events, (type) => `evolveSql.events names '${type}'`);
   checkText('rows', given.rows);
   if (!/^\s*(select|with)\b/i.test(given.rows)) throw refuse(`.rows is a select from 'batch'.`);
   if (given.remove !== undefined) checkText('remove', given.remove);
+  const stages = Object.entries(given.stages ?? {}).map(([name, sql]) => ({ name, sql }));
+  for (const [index, { name, sql }] of stages.entries()) checkStage(name, sql, stages.slice(index + 1));
   const merged = Object.keys(table).filter((name) => !keyColumns.includes(name));
   const rules = given.merge as Readonly<Record<string, MergeRule>>; // its keys are checked here
   for (const name of Object.keys(rules)) {
@@ -62,7 +76,12 @@ export function checkEvolveSql(
       );
   }
   return {
-    fold: Object.freeze({ rows: given.rows, merge: Object.freeze({ ...rules }), remove: given.remove ?? null }),
+    fold: Object.freeze({
+      stages: Object.freeze(stages),
+      rows: given.rows,
+      merge: Object.freeze({ ...rules }),
+      remove: given.remove ?? null,
+    }),
     filter,
   };
 
@@ -81,6 +100,17 @@ export function checkEvolveSql(
       throw refuse(`.merge.${name} adds, but the column is ${column.type.kind}.`);
     if ((rule === 'min' || rule === 'max') && !isOrdered(column))
       throw refuse(`.merge.${name} compares, but the column is ${column.type.kind}.`);
+  }
+
+  function checkStage(name: string, sql: unknown, later: readonly { readonly sql: string }[]): void {
+    if (!/^[a-z][a-z0-9_]{0,62}$/.test(name) || name === 'batch')
+      throw refuse(`.stages has '${name}'; a stage is named in snake_case, and not 'batch'.`);
+    checkText(`stages.${name}`, sql);
+    if (!/^\s*(select|with)\b/i.test(String(sql))) throw refuse(`.stages.${name} is a select.`);
+    // PostgreSQL does not compute, and so does not check, what nothing reads.
+    const reads = new RegExp(`\\b${name}\\b`, 'i');
+    if (![...later.map((stage) => stage.sql), given.rows].some((text) => reads.test(text)))
+      throw refuse(`.stages.${name} is read by no later stage and not by 'rows'.`);
   }
 
   function checkText(part: string, text: unknown): void {

@@ -9,8 +9,16 @@
  */
 export type MergeRule = 'add' | 'min' | 'max' | 'first' | 'last' | 'replace' | { readonly sql: string };
 
+/** A select whose result later ones read under its name. It is computed once for a batch. */
+export interface SqlStage {
+  readonly name: string;
+  readonly sql: string;
+}
+
 /** The checked declaration of a projection with `evolveSql`. */
 export interface SqlFold {
+  /** The steps before `rows`, in order. */
+  readonly stages: readonly SqlStage[];
   readonly rows: string;
   /** One rule for each column outside the key. */
   readonly merge: Readonly<Record<string, MergeRule>>;

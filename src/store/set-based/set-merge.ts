@@ -2,6 +2,7 @@ import { invalidDeclaration, RefoldError } from '../../errors.ts';
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import { type EventFilter, keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import type { SqlFold } from '../../projections/projection/sql-fold.ts';
+import { quoted } from '../statements/identifiers.ts';
 import type { Queryable } from '../statements/statement.ts';
 import { batchColumnNames, batchRow, batchSource } from './batch-sql.ts';
 import { MergeSql } from './merge-sql.ts';
@@ -115,6 +116,7 @@ class DeclaredMerge implements SetMerge {
     const { id, columns } = this.#projection;
     const nothing = { after: 0n as GlobalPosition, upTo: 0n as GlobalPosition, upcast: [] }; // positions begin at 1
     const { rows, values } = this.#rows(nothing);
+    await this.#checkStages(db, values);
     try {
       const [made] = await db.query<{ rows: bigint }>({
         text: `with ${rows} select count(*) as rows from rows`,
@@ -141,10 +143,9 @@ class DeclaredMerge implements SetMerge {
           `evolveSql reads ${foreign}; it may read only 'batch', because anything else may differ when the log is folded again.`,
         );
     } catch (cause) {
-      if (!(cause instanceof RefoldError) || cause.code !== 'DATABASE_ERROR') throw cause;
       const names = this.#sql.list(Object.keys(columns)).replaceAll('"', '');
-      const problem = `PostgreSQL refuses evolveSql: ${cause.message}. 'rows' returns ${names}; 'merge' and 'remove' refer to them as old.… and new.….`;
-      throw new RefoldError('INVALID_DECLARATION', `${id}: ${problem}`, { subject: id }, { cause });
+      const hint = `'rows' returns ${names}; 'merge' and 'remove' refer to them as old.… and new.….`;
+      throw this.#refused('evolveSql', cause, hint);
     }
   }
 
@@ -183,10 +184,38 @@ class DeclaredMerge implements SetMerge {
     return { condition: chosen.condition, values: [...values, ...chosen.values] };
   }
 
+  /** The declared select, with its stages. */
   get #declared(): string {
+    const { stages, rows } = this.#fold;
+    if (stages.length === 0) return `\n${rows}\n`;
     return `
-      ${this.#fold.rows}
-    `;
+      with ${this.#stages(stages.length)}
+      select * from (\n${rows}\n) as result`;
+  }
+
+  /** The first stages as CTEs. Materialized: otherwise PostgreSQL computes one that is read once where it is read. */
+  #stages(count: number): string {
+    return this.#fold.stages
+      .slice(0, count)
+      .map(({ name, sql }) => `${quoted(name)} as materialized (\n${sql}\n)`)
+      .join(', ');
+  }
+
+  /** @throws RefoldError `INVALID_DECLARATION` that names the first stage which PostgreSQL refuses */
+  async #checkStages(db: Queryable, values: readonly unknown[]): Promise<void> {
+    for (const [index, { name }] of this.#fold.stages.entries()) {
+      const text = `explain with batch as (${this.#select}), ${this.#stages(index + 1)} select * from ${quoted(name)}`;
+      await db.query({ text, values }).catch((cause) => {
+        throw this.#refused(`evolveSql.stages.${name}`, cause, "It may read 'batch' and the stages before it.");
+      });
+    }
+  }
+
+  #refused(what: string, cause: unknown, hint: string): unknown {
+    if (!(cause instanceof RefoldError) || cause.code !== 'DATABASE_ERROR') return cause;
+    const { id } = this.#projection;
+    const problem = `PostgreSQL refuses ${what}: ${cause.message}. ${hint}`;
+    return new RefoldError('INVALID_DECLARATION', `${id}: ${problem}`, { subject: id }, { cause });
   }
 
   #keyOf(row: Readonly<Record<string, unknown>>): RowKey {

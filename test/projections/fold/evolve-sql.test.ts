@@ -23,7 +23,7 @@ const evolveSql = {
 test('a projection declares SQL over its batches instead of key and evolve', () => {
   const balance = defineProjection({ ...base, evolveSql });
   expect(balance.filter).toEqual([{ family: 'bank', types: ['Deposited'] }]);
-  expect(balance.sqlFold).toEqual({ rows: evolveSql.rows, merge: evolveSql.merge, remove: null });
+  expect(balance.sqlFold).toEqual({ stages: [], rows: evolveSql.rows, merge: evolveSql.merge, remove: null });
 });
 
 test('its code fingerprint is that of its SQL', () => {
@@ -34,6 +34,7 @@ test('its code fingerprint is that of its SQL', () => {
     { rows: `${evolveSql.rows} having count(*) > 1` },
     { merge: { ...evolveSql.merge, amount: 'last' } },
     { remove: 'merged.amount = 0' },
+    { stages: { part: 'select 1' }, rows: evolveSql.rows.replace('batch', 'part') },
   ];
   expect(fingerprint({})).toBe(fingerprint({}));
   expect(new Set([fingerprint({}), ...others.map(fingerprint)]).size).toBe(others.length + 1);
@@ -88,6 +89,17 @@ describe('a declaration that cannot work is a compile error and a start-up error
     expect(() => defineProjection({ ...base, evolveSql: { ...evolveSql, rows: 'delete from batch' } })).toThrow(
       "balance@1: evolveSql.rows is a select from 'batch'.",
     );
+    const staged = (stages: Record<string, string>, rows = 'select * from part') =>
+      defineProjection({ ...base, evolveSql: { ...evolveSql, rows, stages } });
+    expect(() => staged({ part: 'insert into batch' })).toThrow('balance@1: evolveSql.stages.part is a select.');
+    expect(() => staged({ batch: 'select 1' })).toThrow(
+      "balance@1: evolveSql.stages has 'batch'; a stage is named in snake_case, and not 'batch'.",
+    );
+    expect(() => staged({ other: 'select 1 from part', part: 'select 1' })).toThrow(
+      "balance@1: evolveSql.stages.other is read by no later stage and not by 'rows'.",
+    );
+    // @ts-expect-error a stage is a text
+    expect(() => staged({ part: 1 })).toThrow('balance@1: evolveSql.stages.part is a text of SQL.');
     const misspelt = { ...evolveSql, removed: 'true' };
     expect(() => defineProjection({ ...base, evolveSql: misspelt })).toThrow(
       "balance@1: unknown option 'removed' of evolveSql. Did you mean 'remove'?",

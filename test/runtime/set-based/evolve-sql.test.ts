@@ -6,7 +6,7 @@ import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { verifyVersion } from '../../../src/runtime/verification/verify.ts';
 import { createEventLog } from '../../../src/store/event-log.ts';
 import { readRebuilds } from '../../../src/store/registry/rebuilds.ts';
-import { totalsByEvolve, totalsBySql } from '../../support/account-totals.ts';
+import { totalsByEvolve, totalsBySql, totalsByStages } from '../../support/account-totals.ts';
 import { seeded, traffic } from '../../support/account-traffic.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
 import { settingOfEachTest } from '../../support/runtime-setting.ts';
@@ -37,16 +37,21 @@ async function caughtUp(runtime: Runtime, { name, version }: Projection): Promis
 /** The rows of one fold of the log, event by event, in the table of the other form. */
 const expected = (runtime: Runtime) => foldedTable(runtime.log, totalsByEvolve);
 
-test('a table built and maintained with SQL equals the one that evolve builds from the same events', async () => {
+test.each([
+  ['one statement', totalsBySql],
+  ['stages', totalsByStages],
+] as const)('a table built and maintained with SQL equals the one that evolve builds from the same events: %s', async (_, bySql) => {
   const random = seeded(1);
-  const idle = await start([totalsBySql], false);
+  const idle = await start([bySql], false);
   await traffic(idle.log, 3_000, random);
-  const runtime = await start([totalsBySql, totalsByEvolve]);
+  const runtime = await start([bySql, totalsByEvolve]);
   for (let round = 0; round < 5; round++) {
     await traffic(runtime.log, 200, random);
-    await caughtUp(runtime, totalsBySql);
-    expect(await storedTable(runtime.db, totalsBySql)).toEqual(await expected(runtime));
+    await caughtUp(runtime, bySql);
+    expect(await storedTable(runtime.db, bySql)).toEqual(await expected(runtime));
   }
+  const verified = { db: runtime.db, log: runtime.log, readSchema: 'read_models', projection: bySql };
+  expect(await verifyVersion(verified)).toMatchObject({ differences: 0 });
   const [, status] = await runtime.db.query<{ events: bigint }>({
     text: 'select events_folded as events from refold.processors order by version',
   });
@@ -251,6 +256,25 @@ test.each([
     'a syntax error',
     { rows: 'select stream_id as account_id, 1 as largest from batch group by 1;' },
     /^largest@1: PostgreSQL refuses evolveSql: syntax error/,
+  ],
+  [
+    'a stage that reads a column that there is not',
+    {
+      stages: {
+        part: `select stream_id, (payload->>'amount')::numeric as amount from batch`,
+        largest: 'select stream_id as account_id, max(amout) as largest from part group by stream_id',
+      },
+      rows: 'select * from largest',
+    },
+    /^largest@1: PostgreSQL refuses evolveSql\.stages\.largest: column "amout" does not exist\. It may read 'batch' and the stages before it\./,
+  ],
+  [
+    'a stage that reads something else than the batch',
+    {
+      stages: { part: 'select stream_id, name, position from batch cross join refold.projections' },
+      rows: 'select name as account_id, max(position) as largest from part group by 1',
+    },
+    "largest@1: evolveSql reads refold.projections; it may read only 'batch', because anything else may differ when the log is folded again.",
   ],
   [
     'a condition over a column that there is not',
