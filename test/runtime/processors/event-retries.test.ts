@@ -1,11 +1,13 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
+import { beginning } from '../../../src/events/global-position.ts';
 import {
   defineConfig,
   defineEvents,
   defineProjection,
   type ErrorPolicy,
+  globalPosition,
   type Projection,
   type RecordedEvent,
   type RefoldError,
@@ -14,8 +16,11 @@ import {
 } from '../../../src/index.ts';
 import { listDeadLetters } from '../../../src/runtime/dead-letters/dead-letters.ts';
 import { createRuntimeMetrics } from '../../../src/runtime/monitoring/metrics.ts';
+import { type BuildProgress, createProjectionProcessor } from '../../../src/runtime/processors/projection-processor.ts';
 import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
 import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import { createSetBasedProcessor } from '../../../src/runtime/set-based/set-based-processor.ts';
+import { claimProcessor } from '../../../src/store/processors/checkpoints.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -77,13 +82,13 @@ afterEach(async () => {
   await database.drop();
 });
 
-async function start(projection: Projection): Promise<Runtime> {
+async function start(projection: Projection, maintain = true): Promise<Runtime> {
   const runtime = await startRuntime({
     config: defineConfig({ projections: [projection], runtime: { polling: { min: 10, max: 50 } } }),
     url: database.url,
     owner: 'test',
     development: false,
-    maintain: true,
+    maintain,
     logger: pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) }),
   });
   running.add(runtime);
@@ -264,6 +269,44 @@ test.each(['evolve', 'evolveSql'] as const)('a build and a rebuild try an event 
   await caughtUp(writer);
   expect(await placesOf(writer)).toEqual(['Bergen', 'Oslo']);
   expect((await versionOf(writer)).eventsSkipped).toBe(0n);
+});
+
+test.each([
+  'evolve',
+  'evolveSql',
+] as const)('the transaction that completes a build holds no locks during a pause: it ends, and the event is tried again outside of it: %s', async (form) => {
+  const projection = parcels(form, { policy: 'skip', retries: [quick] });
+  const { name, version, sqlFold, filter } = projection;
+  const runtime = await start(projection, false);
+  const { db, log } = runtime;
+  await open('Bergen');
+  const horizon = globalPosition(await send(runtime, 'Bergen'));
+  const options = {
+    db,
+    log,
+    projection,
+    claim: await claimProcessor(db, { kind: 'processor', name, version, partition: 0 }, 'test'),
+    readSchema: 'read_models',
+    state: 'building',
+    freeze: true,
+    logger: pino({ level: 'silent' }),
+    async onCaughtUp({ goal, finish }: BuildProgress) {
+      const upTo = globalPosition(await send(runtime, 'Oslo'));
+      const { events } = await log.readAll({ after: goal, upTo, filter, limit: 10 });
+      await db.transaction((tx) => finish(tx, events, upTo));
+      return 'active' as const;
+    },
+  } as const;
+  const processor = sqlFold
+    ? createSetBasedProcessor({ ...options, fold: sqlFold })
+    : createProjectionProcessor(options);
+  const page = await log.readAll({ after: beginning, upTo: horizon, filter, limit: 10 });
+  await expect(processor.process({ ...page, after: beginning, horizon })).rejects.toMatchObject({
+    code: 'PROCESSOR_FENCED',
+    message: 'parcel@1: one of its last events is tried again first.',
+  });
+  expect(await placesOf(runtime)).toEqual(['Bergen']);
+  expect((await versionOf(runtime)).eventsSkipped).toBe(0n);
 });
 
 test.each([

@@ -165,8 +165,8 @@ test('a row waits behind its dead letter live, in a rebuild and in a replay from
   });
 });
 
-test('a null in a column that may not be null follows the policy', async () => {
-  const failing = takings();
+test('a null in a column that may not be null follows the policy, after the retries', async () => {
+  const failing = takings(undefined, { onError: { policy: 'dead-letter', retries: [{ times: 2, first: 1 }] } });
   const runtime = await start(failing);
   await sell(runtime, 'a', null);
   await caughtUp(runtime);
@@ -181,6 +181,7 @@ test('a null in a column that may not be null follows the policy', async () => {
     ],
     differences: 0,
   });
+  expect((await runtime.status())[0]?.retries).toBe(2n);
 });
 
 test('an event whose key is unknown is kept without one, and only a rebuild or a discard ends it', async () => {

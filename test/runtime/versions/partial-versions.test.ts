@@ -48,7 +48,7 @@ function byEvolve({ version = 1, ...options }: Options = {}): Projection {
   });
 }
 
-function bySql({ version = 1, startAfter }: Options = {}): Projection {
+function bySql({ version = 1, ...options }: Options = {}): Projection {
   return defineProjection({
     name: 'jar',
     version,
@@ -59,7 +59,7 @@ function bySql({ version = 1, startAfter }: Options = {}): Projection {
       rows: `select stream_id as jar_id, sum((payload ->> 'grams')::integer)::integer as grams from batch group by 1`,
       merge: { grams: 'add' },
     },
-    ...(startAfter === undefined ? {} : { startAfter }),
+    ...options,
   });
 }
 
@@ -130,6 +130,7 @@ test.each([
   ['evolve', byEvolve],
   ['evolve in three partitions', (options: Options) => byEvolve({ ...options, partitions: 3 })],
   ['evolveSql', bySql],
+  ['evolveSql in three partitions', (options: Options) => bySql({ ...options, partitions: 3 })],
 ] as const)('a version folds what follows its position, live and in each form of a rebuild, and nothing else: %s', async (_, declare) => {
   console.info(`seed ${seed}`);
   const random = seeded(seed);
