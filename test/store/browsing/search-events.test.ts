@@ -170,6 +170,8 @@ function visits(node: PlanNode): number {
 const blocks = (node: PlanNode) => node['Shared Hit Blocks'] + node['Shared Read Blocks'];
 
 test('no statement of a search visits more of a long log than its bound', async () => {
+  // The server would summarize the new pages in the background. Until that ends, the vacuum below leaves them out, and a search reads them all.
+  await database.administer('alter index refold.events_by_correlation set (autosummarize = off)');
   await db.query({
     text: `
       insert into refold.events (stream_position, recorded_at, family, stream_id, type, payload, metadata)
