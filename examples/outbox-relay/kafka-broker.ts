@@ -19,7 +19,7 @@ interface Publication {
  *
  * Only one request is under way at a time; what is published meanwhile goes into the next one. The producer of kafkajs
  * numbers its requests, so a broker drops a repetition whose original it has. But after a lost response, kafkajs uses the number again
- * for whatever it sends next: with several requests under way, the broker would drop another message as a repetition.
+ * for the next request: with several requests under way, the broker would drop another message as a repetition.
  *
  * While no broker answers, kafkajs repeats the request until one does. Kafka drops no repetitions across producers: after a
  * restart of this process, or together with a message that a broker refuses, some are stored twice. Receivers drop them by the header `id`.

@@ -1,7 +1,7 @@
 import { defineProjection, t } from '../../src/index.ts';
 import { rideOrder } from './events.ts';
 
-/** Written with each append: whoever reads it after a command sees the command's outcome, through any gateway. */
+/** Written with each append: a query after a command returns the command's outcome, through any gateway. */
 export const rideOrderV1 = defineProjection({
   name: 'ride_order',
   version: 1,

@@ -42,7 +42,7 @@ test('bash knows every command and every option', async () => {
   }
 }, 300_000);
 
-test('zsh and fish are told of every command and every option, with its description', () => {
+test('the scripts for zsh and fish have every command and every option, with its description', () => {
   const [zsh, fish] = [zshCompletion(tree), fishCompletion(tree)];
   for (const { path, description, options } of everyCommand(tree)) {
     const place = path.map((word) => ` ${word}`).join('');

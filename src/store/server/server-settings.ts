@@ -31,7 +31,7 @@ export function settingProblems(settings: ServerSettings, { sessions }: { readon
       : []),
     ...(synchronousCommit === 'off'
       ? [
-          "synchronous_commit is off: a crash of the server loses the last commits that clients were told of. Refold notices it (HISTORY_CHANGED), and can't bring them back. Run `alter role … set synchronous_commit = on`.",
+          "synchronous_commit is off: a crash of the server loses the last commits that clients got a response for. Refold notices it (HISTORY_CHANGED), and can't bring them back. Run `alter role … set synchronous_commit = on`.",
         ]
       : []),
     ...(autovacuum === 'off'
