@@ -11,6 +11,7 @@ create table refold.changes (
   checkpoint bigint not null,
   upserted jsonb not null,
   deleted jsonb not null,
+  traceparent text, -- the span that wrote the rows, if it is recorded
   at timestamptz not null default now(),
   primary key (name, version, partition, checkpoint)
 );
@@ -80,8 +81,8 @@ when (old.generation <> new.generation or (old.state = 'building' and new.state 
 execute function refold.raise_floors_to_checkpoints();
 
 -- The changes of a version after the given checkpoints of its partitions, and where it is now: every process with subscribers asks after each batch.
--- Also the anchors of where the version is and of where the caller was. For a live inline version that is the horizon, which the caller read
--- before (`complete`).
+-- Also the anchors of where the version is and of where the caller was. A live inline version is complete up to the horizon, which the caller read
+-- before (`complete`), but not beyond where it is: appends that leave it out are above.
 --
 -- A function because of its settings. As a statement it would be planned again each time, which takes longer than running it: for a few rows a
 -- new plan always looks cheaper than the kept one.
@@ -89,7 +90,7 @@ create function refold.recent_changes(
   of_name text, of_version int, seen bigint[], max_batches int, known bigint default null, complete bigint default null
 )
 returns table (
-  checkpoints json, read_at float8, live boolean, forgotten bigint, changed_at bigint, upserted jsonb, deleted jsonb,
+  checkpoints json, read_at float8, live boolean, forgotten bigint, changed_at bigint, upserted jsonb, deleted jsonb, traceparent text,
   anchor text, known_anchor text, server_start bigint
 )
 language plpgsql stable
@@ -102,8 +103,8 @@ begin
   return query
   with reached as (
     select
-      json_agg(refold.reached(processor.name, processor.version, processor.checkpoint)::text order by processor.partition) as checkpoints,
-      min(processor.checkpoint) as least,
+      json_agg(processor.reached::text order by processor.partition) as checkpoints,
+      min(processor.reached) as least,
       exists (
         select from refold.inline_versions as inline
         where inline.name = of_name and inline.version = of_version and inline.status = 'live'
@@ -113,12 +114,15 @@ begin
         from refold.change_floors as floor
         where floor.name = of_name and floor.version = of_version
       ) as forgotten
-    from refold.processors as processor
-    where processor.name = of_name and processor.version = of_version
+    from (
+      select partition, refold.reached(name, version, checkpoint) as reached
+      from refold.processors
+      where name = of_name and version = of_version
+    ) as processor
   ), anchored as (
     select
       reached.*,
-      refold.anchor(case when reached.live then complete else reached.least end) as anchor,
+      refold.anchor(case when reached.live then least(complete, reached.least) else reached.least end) as anchor,
       refold.anchor(known) as known_anchor
     from reached
   )
@@ -130,6 +134,7 @@ begin
     change.checkpoint,
     change.upserted,
     change.deleted,
+    change.traceparent,
     anchored.anchor,
     anchored.known_anchor,
     refold.server_start()
@@ -138,7 +143,7 @@ begin
     select of_partition.*
     from unnest(seen) with ordinality as seen_of (checkpoint, number)
     cross join lateral (
-      select change.checkpoint, change.upserted, change.deleted
+      select change.checkpoint, change.upserted, change.deleted, change.traceparent
       from refold.changes as change
       where change.name = of_name
         and change.version = of_version

@@ -3,6 +3,7 @@ import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Canary } from '../projections/projection/version-map.ts';
 import type { ServedSchemaContext } from './operations/served-schema.ts';
+import type { SentMessages } from './subscriptions/subscription.ts';
 
 // From a lookup by key to a query that waits for its position, in seconds.
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -11,6 +12,7 @@ export interface Measured {
   /** The number of open subscriptions. */
   readonly subscriptions: () => number;
   readonly sockets: () => number;
+  readonly messages: Readonly<SentMessages>;
   /** The running canaries. */
   readonly canaries: () => readonly Canary[];
   /** Records one operation for each running canary. */
@@ -34,10 +36,33 @@ export function createRefusalCounter(registry: Registry): (limit: string) => voi
   return (limit) => refused.inc({ limit });
 }
 
+function registerMessages(registry: Registry, messages: Readonly<SentMessages>): void {
+  const counter = (name: string, help: string, count: () => number) =>
+    new Counter({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.reset();
+        this.inc(count());
+      },
+    });
+  counter(
+    'refold_subscription_messages_total',
+    'Messages that this process has sent to subscribers.',
+    () => messages.delivered,
+  );
+  counter(
+    'refold_subscription_coalesced_total',
+    'Messages that became part of a later one, because the subscriber had not taken them yet.',
+    () => messages.coalesced,
+  );
+}
+
 /** Counts and times operations, and serves the registry at `/metrics` in the Prometheus format. */
 export function createGatewayMetrics(
   registry: Registry,
-  { subscriptions, sockets, canaries, onCanary }: Measured,
+  { subscriptions, sockets, messages, canaries, onCanary }: Measured,
 ): Metrics {
   // Memory, event loop, garbage collection. An application's own registry may already collect them.
   if (!registry.getSingleMetric('process_cpu_seconds_total')) collectDefaultMetrics({ register: registry });
@@ -76,6 +101,8 @@ export function createGatewayMetrics(
       this.set(subscriptions());
     },
   });
+
+  registerMessages(registry, messages);
 
   const answered = seconds.labels('query', 'ok');
   const plugin: Plugin = {

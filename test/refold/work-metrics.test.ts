@@ -47,6 +47,28 @@ test('appends are counted by outcome, and their statements are timed', async () 
   );
 });
 
+test('statements are counted by pool, and messages to subscribers', async () => {
+  const read = async (metric: string) =>
+    Number(
+      (await scrape())
+        .find((line) => line.startsWith(`${metric} `))
+        ?.split(' ')
+        .at(-1),
+    );
+  const before = await read('refold_sql_statements_total{pool="reads"}');
+  await refold.graphql('{ balance(accountId: "none") { amount } }');
+  expect(await read('refold_sql_statements_total{pool="reads"}')).toBeGreaterThan(before);
+  expect(await read('refold_sql_statements_total{pool="work"}')).toBeGreaterThan(0);
+  const response = await fetch(`${refold.url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
+    body: JSON.stringify({ query: 'subscription { balance(accountId: "none") { amount } }' }),
+  });
+  await response.body?.getReader().read();
+  await until(async () => (await read('refold_subscription_messages_total')) === 1);
+  expect(await read('refold_subscription_coalesced_total')).toBe(0);
+});
+
 test('commands are timed by name and outcome', async () => {
   const input = { accountId: 'b', owner: 'Ada' };
   await refold.execute(openAccount, input);

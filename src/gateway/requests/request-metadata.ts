@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { EventMetadata } from '../../events/event.ts';
+import { isTraceparent } from '../../tracing.ts';
 
 /**
  * The metadata for the events of a request: the client's `x-correlation-id` or a generated one, its W3C trace context, and the actor.
@@ -11,9 +12,7 @@ export function eventMetadata(header: (name: string) => string | undefined, acto
   return {
     correlationId:
       correlationId !== undefined && /^[\w.:/+=-]{1,200}$/.test(correlationId) ? correlationId : randomUUID(),
-    ...(traceparent !== undefined && /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(traceparent)
-      ? { traceparent }
-      : {}),
+    ...(traceparent !== undefined && isTraceparent(traceparent) ? { traceparent } : {}),
     ...(actor === null ? {} : { actor }),
   };
 }

@@ -1,5 +1,13 @@
-import { type DocumentNode, type ExecutionResult, execute, type GraphQLError, type GraphQLSchema } from 'graphql';
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  execute,
+  type GraphQLError,
+  type GraphQLSchema,
+  getOperationAST,
+} from 'graphql';
 import { eventIdOf } from '../../schema/contract/change-feed.ts';
+import { beginSpan, isTracing, type OpenSpan, type Trace } from '../../tracing.ts';
 import { type Answer, createAnswer } from './answer.ts';
 
 export interface OperationArgs {
@@ -58,7 +66,8 @@ export function createSharedOperations(): SharedOperations {
  * can), the answer is not shared.
  */
 export interface Responses {
-  answer(operation: SharedOperation, event: unknown, context: object): Answer | Promise<Answer>;
+  /** `trace`: what has caused the event. */
+  answer(operation: SharedOperation, event: unknown, context: object, trace?: Trace): Answer | Promise<Answer>;
   /** The last answer of a subscription that failed. */
   failed(error: unknown): Answer;
   /** Clears the cache, after all subscribers to the current events have their answers. */
@@ -70,17 +79,22 @@ interface Made {
   readonly context: object;
   /** Whether a resolver has read the context; known when the answer is complete. */
   readonly looks: { readonly personal: boolean };
+  /** Ends when all subscribers have their answers. */
+  readonly span: OpenSpan | undefined;
+  subscribers: number;
 }
 
 export function createResponses(maskError: (error: unknown) => GraphQLError): Responses {
   let made = new Map<unknown, Map<SharedOperation, Made>>();
 
-  function make(operation: SharedOperation, event: unknown, context: object): Made {
+  function make(operation: SharedOperation, event: unknown, context: object, trace: Trace | undefined): Made {
+    const span = trace && beginSpan('push', { kind: 'producer', within: trace, attributes: attributesOf(operation) });
     const looks = { personal: false };
     const watched = watch(context, () => {
       looks.personal = true;
     });
-    return { looks, context, answer: run(operation, event, watched) };
+    const answer = () => run(operation, event, watched);
+    return { looks, context, span, subscribers: 0, answer: span ? span.run(answer) : answer() };
   }
 
   function run(operation: SharedOperation, rootValue: unknown, contextValue: object): Answer | Promise<Answer> {
@@ -119,20 +133,40 @@ export function createResponses(maskError: (error: unknown) => GraphQLError): Re
   }
 
   return {
-    answer(operation, event, context) {
+    answer(operation, event, context, trace) {
       const ofEvent = made.get(event) ?? new Map<SharedOperation, Made>();
       const entry = ofEvent.get(operation);
-      if (entry) return shared(entry, operation, event, context);
-      const fresh = make(operation, event, context);
+      if (entry) {
+        entry.subscribers++;
+        return shared(entry, operation, event, context);
+      }
+      const fresh = make(operation, event, context, trace);
+      fresh.subscribers++;
       ofEvent.set(operation, fresh);
       made.set(event, ofEvent);
       return fresh.answer;
     },
     failed,
     forget() {
-      if (made.size > 0) made = new Map();
+      if (made.size === 0) return;
+      if (isTracing()) for (const ofEvent of made.values()) for (const entry of ofEvent.values()) endSpan(entry);
+      made = new Map();
     },
   };
+}
+
+function attributesOf({ document, operationName }: SharedOperation) {
+  return {
+    'graphql.operation.type': 'subscription',
+    'graphql.operation.name': getOperationAST(document, operationName)?.name?.value,
+  };
+}
+
+function endSpan({ span, subscribers, answer }: Made): void {
+  if (!span) return;
+  span.set({ 'refold.subscribers': subscribers });
+  if (answer instanceof Promise) void answer.finally(() => span.end());
+  else span.end();
 }
 
 /** Wraps a context to detect when it is read. */

@@ -1,6 +1,15 @@
 import type { LiveMessages } from '../../schema/contract/live-messages.ts';
+import { isTracing, recordedTrace, type Trace } from '../../tracing.ts';
 import type { Answer } from './answer.ts';
 import type { Responses, SharedOperation } from './shared-operation.ts';
+
+/** Counts what subscriptions send. */
+export interface SentMessages {
+  /** Messages that were sent. */
+  delivered: number;
+  /** Messages that became part of a later one, because the client had not taken them yet. */
+  coalesced: number;
+}
 
 /** The connection that receives the answers of one subscription. The client reads from it at its own pace. */
 export interface Sink {
@@ -17,6 +26,7 @@ export interface SubscriptionOptions {
   /** The subscriber's own context, for resolvers that read it. */
   readonly context: object;
   readonly answers: Responses;
+  readonly counts: SentMessages;
   /** Schedules a call of {@link ClientSubscription.deliver}. */
   enqueue(subscription: ClientSubscription): void;
   /** Called once, whatever ends the subscription. */
@@ -34,6 +44,10 @@ export class ClientSubscription {
   #arrived: Answer | undefined;
   #state: 'open' | 'ended' | 'completed' = 'open';
   #isExecuting = false;
+  /** A message has arrived that was not taken yet. */
+  #isWaiting = false;
+  /** What has caused the newest message, if it is recorded. */
+  #trace: Trace | undefined;
   /** Used by the delivery queue. */
   isQueued = false;
 
@@ -44,12 +58,20 @@ export class ClientSubscription {
   /** Starts to send. */
   serve(sink: Sink): void {
     this.#sink = sink;
-    if (this.#state === 'open') this.#options.messages.listen(() => this.wake());
+    if (this.#state === 'open') this.#options.messages.listen(() => this.#arrive());
     this.wake();
   }
 
-  /** Called when a message has arrived, or when the sink is ready again. */
+  #arrive(): void {
+    const { messages, counts } = this.#options;
+    if (this.#isWaiting && !messages.ended) counts.coalesced++;
+    this.#isWaiting = true;
+    this.wake();
+  }
+
+  /** Called when the sink is ready again, or when a message has arrived. */
   wake(): void {
+    if (isTracing()) this.#trace = recordedTrace() ?? this.#trace;
     if (this.#sink && this.#state !== 'completed') this.#options.enqueue(this);
   }
 
@@ -80,8 +102,9 @@ export class ClientSubscription {
     if (!sink) return;
     while (this.#state !== 'completed' && sink.isReady) {
       const answer = this.#next();
-      if (answer) sink.send(answer);
-      else break;
+      if (!answer) break;
+      sink.send(answer);
+      this.#options.counts.delivered++;
     }
     if (this.#state === 'ended' && !this.#arrived && sink.isReady) {
       this.#state = 'completed';
@@ -96,7 +119,12 @@ export class ClientSubscription {
     const { messages, answers, operation, context } = this.#options;
     try {
       const event = messages.take();
-      if (event !== undefined) return this.#made(answers.answer(operation, event, context));
+      this.#isWaiting = false;
+      if (event !== undefined) {
+        const trace = this.#trace;
+        this.#trace = undefined;
+        return this.#made(answers.answer(operation, event, context, trace));
+      }
       if (messages.ended) this.#over();
       return undefined;
     } catch (error) {

@@ -2,6 +2,7 @@ import { type ExecutionResult, GraphQLError } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { sourceEventStream } from '../../schema/contract/graphql-release.ts';
 import { liveMessages } from '../../schema/contract/live-messages.ts';
+import { type OperationObserver, observed } from '../operations/observed-operations.ts';
 import type { OperationScope } from '../operations/operation-scope.ts';
 import { expired } from '../policies/authentication.ts';
 import type { ConcurrencyLimit } from '../policies/concurrency-limit.ts';
@@ -11,10 +12,11 @@ import type { TransportContext } from '../requests/transport-context.ts';
 import { createDeliveries } from './deliveries.ts';
 import { pulled } from './pulled-answers.ts';
 import { createResponses, createSharedOperations, type OperationArgs } from './shared-operation.ts';
-import { ClientSubscription } from './subscription.ts';
+import { ClientSubscription, type SentMessages } from './subscription.ts';
 
 export interface SubscriptionsOptions {
   readonly scope: OperationScope;
+  readonly observer: OperationObserver;
   readonly maskError: (error: unknown) => GraphQLError;
   readonly policies: RequestPolicies;
   /** Limits the number of concurrent subscriptions. */
@@ -38,20 +40,27 @@ export interface Subscriptions {
   open(args: SubscriptionArgs): Promise<ClientSubscription | Refusal>;
   /** Opens subscriptions that come through yoga itself. */
   readonly plugin: Plugin;
+  readonly counts: Readonly<SentMessages>;
   /** Ends all subscriptions and refuses new ones. Responses end without `complete`: clients that get it would not reconnect. */
   endAll(): void;
 }
 
 export function createSubscriptions(options: SubscriptionsOptions): Subscriptions {
-  const { scope, maskError, policies, limit, clientOf } = options;
+  const { scope, observer, maskError, policies, limit, clientOf } = options;
   /** Each with the response that yoga writes it to, if it does. */
   const running = new Map<ClientSubscription, TransportContext['res']>();
   const operations = createSharedOperations();
   const answers = createResponses(maskError);
   const deliveries = createDeliveries(answers.forget);
+  const counts: SentMessages = { delivered: 0, coalesced: 0 };
   let isClosed = false;
 
-  async function open(args: SubscriptionArgs): Promise<ClientSubscription | Refusal> {
+  function open(args: SubscriptionArgs): Promise<ClientSubscription | Refusal> {
+    const operation = observed(args.document, args.operationName);
+    return observer.observe(operation, args.contextValue, () => openObserved(args));
+  }
+
+  async function openObserved(args: SubscriptionArgs): Promise<ClientSubscription | Refusal> {
     let leave = () => {};
     try {
       if (isClosed) throw stopping();
@@ -82,6 +91,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
       operation,
       context,
       answers,
+      counts,
       enqueue: deliveries.add,
       onEnd() {
         running.delete(subscription);
@@ -100,6 +110,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
 
   return {
     open,
+    counts,
     plugin: {
       onSubscribe({ setSubscribeFn }) {
         setSubscribeFn(async (args) => {

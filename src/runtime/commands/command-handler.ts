@@ -11,6 +11,7 @@ import type { AppendResult } from '../../store/log/append-result.ts';
 import type { StreamVersion } from '../../store/log/append-statement.ts';
 import type { StateOf } from '../../store/log/stream-state.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
+import { continuedTrace, traced } from '../../tracing.ts';
 import type { SnapshotWriter } from './snapshot-writer.ts';
 import type { StreamName, StreamTurns } from './stream-turns.ts';
 
@@ -59,7 +60,8 @@ export interface CommandSurroundings {
 
 /**
  * Runs a command: folds the states of its streams, decides, and appends at the versions decided on, to all streams or to none. Repeats if another
- * command was faster on one of them. Retries once if a connection was lost before anything was written. With an idempotency key it also retries when the outcome is unknown: the key finds what was written.
+ * command was faster on one of them. Retries once if a connection was lost before anything was written. With an idempotency key it also
+ * retries when the outcome is unknown: the key finds what was written.
  *
  * @throws RefoldError `DATABASE_UNAVAILABLE` if nothing was done, `OUTCOME_UNKNOWN` if the events may have been written.
  */
@@ -70,14 +72,18 @@ export async function executeCommand(
   options: ExecuteOptions = {},
   surroundings: CommandSurroundings = {},
 ): Promise<ExecuteResult> {
-  try {
-    return await executeOnce(log, command, input, options, surroundings);
-  } catch (error) {
-    if (!isRepeatable(error, options)) throw error;
-    return executeOnce(log, command, input, options, surroundings).catch((second: unknown) => {
-      throw isOutage(second) && codeOf(error) === 'OUTCOME_UNKNOWN' ? error : second;
-    });
-  }
+  const within = continuedTrace(options.metadata?.traceparent);
+  const attributes = { 'refold.command': command.name };
+  return traced(`command ${command.name}`, { within, attributes }, async () => {
+    try {
+      return await executeOnce(log, command, input, options, surroundings);
+    } catch (error) {
+      if (!isRepeatable(error, options)) throw error;
+      return executeOnce(log, command, input, options, surroundings).catch((second: unknown) => {
+        throw isOutage(second) && codeOf(error) === 'OUTCOME_UNKNOWN' ? error : second;
+      });
+    }
+  });
 }
 
 const codeOf = (error: unknown) => (error instanceof RefoldError ? error.code : undefined);
@@ -110,7 +116,7 @@ async function executeOnce(
   try {
     loaded = await command.load(parsed, { metadata, now: new Date().toISOString() });
   } catch (error) {
-    return firstResult(execution, error);
+    return firstResultOrThrow(execution, error);
   }
   const names = streams.map(nameOf);
   for (let count = 1; ; count++) {
@@ -158,7 +164,7 @@ async function attempt(execution: Execution, loaded: unknown): Promise<ExecuteRe
       loaded,
     });
   } catch (error) {
-    return firstResult(execution, error);
+    return firstResultOrThrow(execution, error);
   }
   if (decided.every((events) => events.length === 0)) {
     writeSnapshots();
@@ -184,7 +190,7 @@ async function attempt(execution: Execution, loaded: unknown): Promise<ExecuteRe
 }
 
 /** The same command may have been sent twice at once, and this copy is refused because of the first one's events. */
-async function firstResult(execution: Execution, error: unknown): Promise<ExecuteResult> {
+async function firstResultOrThrow(execution: Execution, error: unknown): Promise<ExecuteResult> {
   const first = await answeredBefore(execution);
   if (first) return first;
   throw error;

@@ -14,7 +14,8 @@ export interface StreamTurns {
   take(streams: readonly StreamName[]): Promise<() => void>;
 }
 
-// As long as an append waits for a lock by default: if another transaction blocks the stream, waiting commands fail together, not one after the other.
+// As long as an append waits for a lock by default: if another transaction blocks the stream, waiting commands fail together, not one after
+// the other.
 const turnTimeoutMs = 5000;
 
 export function createStreamTurns(): StreamTurns {

@@ -16,7 +16,8 @@ export interface WaitingUpdate {
   readonly complete: boolean;
 }
 
-// The keys that a subscriber with a filter holds are tracked up to this many rows. Beyond it, the subscriber receives every change that may concern it.
+// The keys that a subscriber with a filter holds are tracked up to this many rows. Beyond it, the subscriber receives every change that may
+// concern it.
 const maxHeld = 1000;
 
 /**

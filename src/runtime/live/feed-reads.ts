@@ -14,7 +14,7 @@ import {
   readChangesKept,
 } from '../../store/queries/change-feed.ts';
 import { findByKeys, findPage, rowKey } from '../../store/queries/row-queries.ts';
-import type { Queryable } from '../../store/statements/statement.ts';
+import { logOf, type Queryable } from '../../store/statements/statement.ts';
 import type { FeedQuery, RowsPart } from './feed-watcher.ts';
 
 /** Limits for the memory of one poll and one message. */
@@ -58,7 +58,10 @@ export class FeedReads {
     this.#table = table;
   }
 
-  /** Returns undefined if the rows moved to another table and this process does not know yet. When it does, watchers start over with the new table. */
+  /**
+   * Returns undefined if the rows moved to another table and this process does not know yet. When it does, watchers start over with the new
+   * table.
+   */
   async kept(): Promise<ChangesKept | undefined> {
     const { projection } = this.#table;
     const kept = await this.#once('kept', (db) => readChangesKept(db, projection));
@@ -111,7 +114,7 @@ export class FeedReads {
   }
 
   #anchor(position: GlobalPosition): Promise<string | null> {
-    return this.#once(`anchor ${position}`, async (db) => (await readAnchor(db, position)).anchor);
+    return this.#once(`anchor ${position}`, async (db) => (await readAnchor(logOf(db), position)).anchor);
   }
 
   #once<T>(id: string, read: (db: Queryable) => Promise<T>): Promise<T> {

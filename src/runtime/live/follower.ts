@@ -7,6 +7,7 @@ import type { Database } from '../../store/postgres/database.ts';
 import type { Transaction } from '../../store/postgres/transaction.ts';
 import { type RecentBatch, type RecentChanges, readChanges, type ToAnchor } from '../../store/queries/live-queries.ts';
 import { roundTrip } from '../../store/statements/round-trip.ts';
+import { causesOf, isTracing, tracedEffect } from '../../tracing.ts';
 import type { History } from '../consumers/history.ts';
 import type { Positions } from '../reads/positions.ts';
 import { createPoller } from '../scheduling/poller.ts';
@@ -78,8 +79,8 @@ export function createFollower(options: FollowerOptions): Follower {
   let seen: Seen | undefined;
   /** A poll was requested: it reads even if no checkpoint has moved. */
   let requested = false;
-  let polling = false;
-  // Notified while a poll is due, which may see it. Notifications of partitions, and late ones, come in any order.
+  let isPolling = false;
+  // Checkpoints heard while a poll is due or under way. What that poll did not see is read by the next one. They come in any order.
   const notified = new Set<GlobalPosition>();
   const poller = createPoller({
     ...options.polling,
@@ -93,7 +94,7 @@ export function createFollower(options: FollowerOptions): Follower {
   });
 
   const unsubscribe = options.positions.onCheckpoint(projection, (checkpoint) => {
-    if (checkpoint !== undefined && (requested || polling)) notified.add(checkpoint);
+    if (checkpoint !== undefined && (requested || isPolling)) notified.add(checkpoint);
     else if (checkpoint === undefined || isNew(checkpoint)) wake();
   });
 
@@ -114,7 +115,7 @@ export function createFollower(options: FollowerOptions): Follower {
     const asked = requested;
     const before = seen?.checkpoints;
     requested = false;
-    polling = true;
+    isPolling = true;
     try {
       if (asked || rows.awaiting || lists.awaiting || feeds.awaiting || (await hasMoved())) {
         // Read before the snapshot, so the snapshot contains everything up to it.
@@ -123,7 +124,7 @@ export function createFollower(options: FollowerOptions): Follower {
       }
       return asked || !isSame(before, seen?.checkpoints) ? 'found' : 'idle';
     } finally {
-      polling = false;
+      isPolling = false;
       if ([...notified].some(isNew)) wake();
       notified.clear();
     }
@@ -140,6 +141,7 @@ export function createFollower(options: FollowerOptions): Follower {
   }
 
   async function readAndServe(reads: Transaction, horizon: GlobalPosition): Promise<void> {
+    const startedAt = performance.now();
     const [recent, ahead] = await roundTrip<[RecentChanges, RowsAhead | null]>(reads.pipeline, [
       () => readChanges(reads, projection, seen?.floors ?? [], maxBatches + 1, toAnchor(horizon)),
       // Only if it can be sent in the same round trip.
@@ -149,35 +151,42 @@ export function createFollower(options: FollowerOptions): Follower {
     if (recent.serverStart !== undefined) history?.note(recent.serverStart);
     const cut = isCut(recent);
     if (cut) forgetAll();
-    const position = positionOf(recent, horizon);
+    const completeUpTo = completeUpToOf(recent, horizon);
+    const position = positionOf(recent, completeUpTo);
     const known = !cut && changesAreKnown(recent);
     if (!known) {
       rows.readAllAgain();
       lists.readAllAgain();
     }
     const newBatches = known ? recent.batches.filter(({ checkpoint }) => !seen?.above.has(checkpoint)) : [];
-    const changed = changedKeys(newBatches);
-    await rows.serve(reads, changed, position, ahead);
-    // From here on the lists know what concerns them: a failure below must not deliver the same changes again.
-    lists.note(changed);
-    const floors = recent.live ? [horizon] : checkpoints;
-    const seenAbove = recent.live ? recent.batches.filter(({ checkpoint }) => checkpoint > horizon) : [];
-    const above = new Set(seenAbove.map(({ checkpoint }) => checkpoint));
-    const complete = {
-      position: recent.live ? laterPosition(horizon, seen?.complete.position ?? beginning) : position,
-      anchor: cut && recent.live ? null : recent.anchor,
-    };
-    const { forgotten } = recent;
-    const cuts = history?.cuts ?? 0;
-    seen = { checkpoint: position, checkpoints, floors, above, complete, cuts, forgotten, readAt };
-    const batches = known ? newBatches.map(({ checkpoint, keys }) => ({ position: checkpoint, keys })) : undefined;
-    await feeds.serve(reads, { batches, at: complete });
-    await lists.serve(reads, changed, position);
+    await tracedFollow({ projection, batches: newBatches, position, startedAt }, async () => {
+      const changed = changedKeys(newBatches);
+      await rows.serve(reads, changed, position, ahead);
+      // From here on the lists know what concerns them: a failure below must not deliver the same changes again.
+      lists.note(changed);
+      const floors = recent.live ? [completeUpTo] : checkpoints;
+      const seenAbove = recent.live ? recent.batches.filter(({ checkpoint }) => checkpoint > completeUpTo) : [];
+      const above = new Set(seenAbove.map(({ checkpoint }) => checkpoint));
+      const complete = {
+        position: recent.live ? completeUpToOf(recent, notBefore(horizon)) : position,
+        anchor: cut && recent.live ? null : recent.anchor,
+      };
+      const { forgotten } = recent;
+      const cuts = history?.cuts ?? 0;
+      seen = { checkpoint: position, checkpoints, floors, above, complete, cuts, forgotten, readAt };
+      const batches = known ? newBatches.map(({ checkpoint, keys }) => ({ position: checkpoint, keys })) : undefined;
+      await feeds.serve(reads, { batches, at: complete });
+      await lists.serve(reads, changed, position);
+    });
   }
 
   function toAnchor(horizon: GlobalPosition): ToAnchor {
-    const known = seen?.complete.position ?? null;
-    return { known, complete: laterPosition(horizon, known ?? beginning) };
+    return { known: seen?.complete.position ?? null, complete: notBefore(horizon) };
+  }
+
+  /** The horizon, or where an earlier one was. */
+  function notBefore(horizon: GlobalPosition): GlobalPosition {
+    return laterPosition(horizon, seen?.complete.position ?? beginning);
   }
 
   /** Whether the log now has other events than those that led to the delivered rows. */
@@ -195,11 +204,11 @@ export function createFollower(options: FollowerOptions): Follower {
     feeds.historyChanged();
   }
 
-  /** For a live inline version: delivered rows include every visible change, so the highest change seen counts, or the horizon. */
-  function positionOf(recent: RecentChanges, horizon: GlobalPosition): GlobalPosition {
+  /** For a live inline version: delivered rows include every visible change, so the highest change seen counts. */
+  function positionOf(recent: RecentChanges, completeUpTo: GlobalPosition): GlobalPosition {
     if (!recent.live) return leastOf(recent.checkpoints);
     const shown = [seen?.checkpoint ?? beginning, ...recent.batches.map(({ checkpoint }) => checkpoint)];
-    return shown.reduce(laterPosition, horizon);
+    return shown.reduce(laterPosition, completeUpTo);
   }
 
   /** False if the version started again, if changes may have been pruned since the last poll, or if there are too many. */
@@ -235,8 +244,34 @@ export function createFollower(options: FollowerOptions): Follower {
   };
 }
 
+interface TracedFollow {
+  readonly projection: Pick<Projection, 'name' | 'version'>;
+  /** The batches whose changes are served. */
+  readonly batches: readonly RecentBatch[];
+  readonly position: GlobalPosition;
+  readonly startedAt: number;
+}
+
+/** Serves changes to subscribers in a span: within the span of the batch that wrote them, and linked to them if there are several. */
+function tracedFollow(follow: TracedFollow, serve: () => Promise<void>): Promise<void> {
+  if (!isTracing()) return serve();
+  const { projection, batches, position, startedAt } = follow;
+  const { name, version } = projection;
+  const attributes = { 'refold.projection': name, 'refold.version': version, 'refold.position': position.toString() };
+  const causes = causesOf(batches.map(({ traceparent }) => traceparent));
+  return tracedEffect(`follow ${name}@${version}`, { kind: 'consumer', attributes, startedAt }, causes, serve);
+}
+
 function isSame(a: readonly GlobalPosition[] | undefined, b: readonly GlobalPosition[] | undefined): boolean {
   return a?.length === b?.length && (a ?? []).every((checkpoint, partition) => checkpoint === b?.[partition]);
+}
+
+/**
+ * Up to here, rows in the snapshot include every event. A live inline version folds whatever is below the horizon, which was read before. But a
+ * version that appends are about to leave has only reached its departure, and events above it may already be below the horizon.
+ */
+function completeUpToOf({ checkpoints }: RecentChanges, horizon: GlobalPosition): GlobalPosition {
+  return leastOf([horizon, ...checkpoints]);
 }
 
 function leastOf([first = beginning, ...others]: readonly GlobalPosition[]): GlobalPosition {

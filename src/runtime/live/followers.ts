@@ -11,12 +11,17 @@ export interface Followers {
   stopped(): Promise<void>;
 }
 
-export function createFollowers(options: Omit<FollowerOptions, 'projection'>): Followers {
+export interface FollowersOptions extends Omit<FollowerOptions, 'projection' | 'db'> {
+  /** The database of a version. */
+  dbOf(projection: Projection): FollowerOptions['db'];
+}
+
+export function createFollowers({ dbOf, ...options }: FollowersOptions): Followers {
   const running = new Map<Projection, Follower>();
   const stopping = new Set<Promise<void>>();
   return {
     of(projection) {
-      const follower = running.get(projection) ?? createFollower({ ...options, projection });
+      const follower = running.get(projection) ?? createFollower({ ...options, db: dbOf(projection), projection });
       running.set(projection, follower);
       return follower;
     },

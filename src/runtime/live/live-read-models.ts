@@ -1,5 +1,6 @@
 import type { PollingOptions } from '../../config/runtime-options.ts';
 import { beginning } from '../../events/global-position.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import { tokenIn } from '../../projections/queries/change-cursor.ts';
 import type { LiveReadModels } from '../../schema/contract/operation-context.ts';
 import type { Database } from '../../store/postgres/database.ts';
@@ -15,6 +16,8 @@ import { type OpenSubscription, type SubscriptionParts, subscribeToVersion } fro
 export interface LiveReadModelsOptions {
   /** The database that holds the read tables, created with a statement timeout. */
   readonly db: Database;
+  /** The database of a version, if there are several. @default `db` */
+  readonly dbOf?: (projection: Projection) => Database;
   readonly readSchema: string;
   readonly versions: SubscriptionParts['versions'] & {
     /** Returns a function that removes the listener. */
@@ -51,11 +54,20 @@ const defaultPolling = { min: 100, max: 2000, step: 100 };
 
 export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadModelSource {
   const { db, readSchema, versions, positions, polling = defaultPolling, changesKept = 300_000 } = options;
-  const { feedLimits, history, onError = () => {}, maxWaiting = 1000 } = options;
-  const followers = createFollowers({ db, readSchema, positions, polling, changesKept, feedLimits, history, onError });
+  const { feedLimits, history, onError = () => {}, maxWaiting = 1000, dbOf = () => db } = options;
+  const followers = createFollowers({
+    dbOf,
+    readSchema,
+    positions,
+    polling,
+    changesKept,
+    feedLimits,
+    history,
+    onError,
+  });
   const open = new Set<OpenSubscription>();
   const closing = new AbortController();
-  const parts: SubscriptionParts = { db, versions, positions, followers, open, closed: closing.signal };
+  const parts: SubscriptionParts = { db, dbOf, versions, positions, followers, open, closed: closing.signal };
 
   const unsubscribe = versions.onChange(() => {
     for (const subscription of open) subscription.follow();

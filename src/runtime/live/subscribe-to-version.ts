@@ -16,7 +16,10 @@ import { accessSwitched, type LiveSubscription } from './live-subscription.ts';
 
 /** What the subscriptions of a process share. */
 export interface SubscriptionParts {
+  /** The database of the log. */
   readonly db: Queryable;
+  /** The database of a version. */
+  dbOf(projection: Projection): Queryable;
   readonly versions: {
     current(): VersionMap;
     pinned(pins: Pins): VersionMap;
@@ -50,7 +53,7 @@ export function subscribeToVersion<T>(
   parts: SubscriptionParts,
   { declared, live, since, create }: VersionSubscription<T>,
 ): AsyncIterableIterator<T> {
-  const { db, versions, positions, followers, open } = parts;
+  const { db, dbOf, versions, positions, followers, open } = parts;
   const { after, pinned = false } = live;
   let ending: AbortController | undefined;
   let over = false;
@@ -82,7 +85,7 @@ export function subscribeToVersion<T>(
     for (let isThere = false; !isThere; ) {
       const served = pinned ? servedNow()?.projection : await activeVersion(parts, declared);
       if (!served) return;
-      isThere = await waitForRows({ db, positions, signal: ending.signal }, served, position);
+      isThere = await waitForRows({ db: dbOf(served), positions, signal: ending.signal }, served, position);
       // A rebuild has moved the rows to another table, and this process does not know yet.
       if (!isThere) await versions.refresh();
     }

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { RefoldError } from '../../errors.ts';
 import type { SentAppends } from '../../store/event-log.ts';
@@ -20,7 +21,8 @@ export interface WorkMetrics {
   pools(pools: Readonly<Record<string, Database>>): void;
 }
 
-export function createWorkMetrics(): WorkMetrics {
+/** `logger` gets a line for each of them, at the level `debug`. */
+export function createWorkMetrics(logger?: Pick<Logger, 'debug' | 'isLevelEnabled'>): WorkMetrics {
   const registry = new Registry();
   const registers = [registry];
   const appendSeconds = new Histogram({
@@ -54,6 +56,66 @@ export function createWorkMetrics(): WorkMetrics {
     buckets,
     registers,
   });
+  const showPools = registerPools(registers);
+
+  return {
+    registry,
+    sent({ seconds, outcomes, events }) {
+      if (logger?.isLevelEnabled('debug'))
+        logger.debug({ outcomes, durationMs: ms(seconds) }, `${events} events of ${outcomes.length} appends written`);
+      appendSeconds.observe(seconds);
+      for (const outcome of outcomes) appends.inc({ outcome });
+      appended.inc(events);
+    },
+    async command(command, work) {
+      const startedAt = performance.now();
+      const observe = (outcome: string) => {
+        const seconds = (performance.now() - startedAt) / 1000;
+        commandSeconds.observe({ command, outcome }, seconds);
+        logger?.debug({ command, outcome, durationMs: ms(seconds) }, 'command ended');
+      };
+      try {
+        const result = await work();
+        observe('ok');
+        return result;
+      } catch (error) {
+        observe(error instanceof RefoldError ? error.code : 'error');
+        throw error;
+      }
+    },
+    timed(processor) {
+      const labels = { processor: processor.id.replace(/\/\d+$/, '') };
+      return {
+        id: processor.id,
+        filter: processor.filter,
+        checkpoint: processor.checkpoint,
+        async process(page) {
+          const startedAt = performance.now();
+          try {
+            return await processor.process(page);
+          } finally {
+            if (page.events.length > 0) {
+              const seconds = (performance.now() - startedAt) / 1000;
+              batchSeconds.observe(labels, seconds);
+              logger?.debug(
+                { ...labels, events: page.events.length, upTo: page.upTo.toString(), durationMs: ms(seconds) },
+                'batch processed',
+              );
+            }
+          }
+        },
+      };
+    },
+    pools: showPools,
+  };
+}
+
+function ms(seconds: number): number {
+  return Math.round(seconds * 100_000) / 100;
+}
+
+/** Registers metrics of pools. Returns a function that sets which. */
+function registerPools(registers: Registry[]): WorkMetrics['pools'] {
   let pools: readonly (readonly [string, Database])[] = [];
   new Gauge({
     name: 'refold_pool_connections',
@@ -77,44 +139,17 @@ export function createWorkMetrics(): WorkMetrics {
     },
   });
 
-  return {
-    registry,
-    sent({ seconds, outcomes, events }) {
-      appendSeconds.observe(seconds);
-      for (const outcome of outcomes) appends.inc({ outcome });
-      appended.inc(events);
+  new Counter({
+    name: 'refold_sql_statements_total',
+    help: 'SQL statements that this process has sent, by pool, without those that begin or end a transaction.',
+    labelNames: ['pool'],
+    registers,
+    collect() {
+      this.reset();
+      for (const [pool, { counts }] of pools) this.inc({ pool }, counts.statements);
     },
-    async command(command, work) {
-      const startedAt = performance.now();
-      const observe = (outcome: string) =>
-        commandSeconds.observe({ command, outcome }, (performance.now() - startedAt) / 1000);
-      try {
-        const result = await work();
-        observe('ok');
-        return result;
-      } catch (error) {
-        observe(error instanceof RefoldError ? error.code : 'error');
-        throw error;
-      }
-    },
-    timed(processor) {
-      const labels = { processor: processor.id.replace(/\/\d+$/, '') };
-      return {
-        id: processor.id,
-        filter: processor.filter,
-        checkpoint: processor.checkpoint,
-        async process(page) {
-          const startedAt = performance.now();
-          try {
-            return await processor.process(page);
-          } finally {
-            if (page.events.length > 0) batchSeconds.observe(labels, (performance.now() - startedAt) / 1000);
-          }
-        },
-      };
-    },
-    pools(given) {
-      pools = Object.entries(given);
-    },
+  });
+  return (given) => {
+    pools = Object.entries(given);
   };
 }

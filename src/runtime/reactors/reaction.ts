@@ -6,6 +6,7 @@ import { chainProblem, reactionsAfter } from '../../reactors/reaction-chains.ts'
 import type { HandlerResult, Reactor, ReactorContext } from '../../reactors/reactor.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
+import { isTracing, traced, traceOf } from '../../tracing.ts';
 import { executeStep } from '../commands/execute-step.ts';
 import { createStepNames } from '../commands/step-names.ts';
 import { createHandlerWaits, type HandlerWaits, Suspended, type WaitStore } from './handler-waits.ts';
@@ -35,7 +36,23 @@ export type Reaction =
  *
  * @throws RefoldError `PROCESSOR_FENCED` if a wait finds that the reactor has another owner. It never rejects otherwise.
  */
-export async function react(options: ReactionOptions, event: RecordedEvent, attempt: number): Promise<Reaction> {
+export function react(options: ReactionOptions, event: RecordedEvent, attempt: number): Promise<Reaction> {
+  if (!isTracing()) return reactTo(options, event, attempt);
+  const { name } = options.reactor;
+  const attributes = {
+    'refold.reactor': name,
+    'refold.attempt': attempt,
+    'refold.position': event.position.toString(),
+  };
+  const within = traceOf(event.metadata.traceparent);
+  return traced(`react ${name}`, { kind: 'consumer', within, attributes }, async (span) => {
+    const reaction = await reactTo(options, event, attempt);
+    if (reaction.kind === 'failed') span.fail('REACTION_FAILED');
+    return reaction;
+  });
+}
+
+async function reactTo(options: ReactionOptions, event: RecordedEvent, attempt: number): Promise<Reaction> {
   const { reactor, signal } = options;
   if (signal.aborted) return { kind: 'given-up' };
   const problem = unreadable(event) ?? chainProblem(reactor, event);

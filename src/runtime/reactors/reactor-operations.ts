@@ -51,10 +51,14 @@ export interface ReactorStatus {
   readonly error: { readonly message: string; readonly at: string } | null;
 }
 
-/** Returns all reactors that were ever declared and not forgotten, by name. */
-export async function readReactorStatus(db: Queryable, log: EventLog): Promise<ReactorStatus[]> {
-  const reactors = await readReactors(db);
-  const versions = await readReactorVersions(db);
+/** Returns all reactors that were ever declared and not forgotten, by name. Counts what waits up to `countUpTo`. @default all */
+export async function readReactorStatus(
+  db: Queryable,
+  log: EventLog,
+  countUpTo: number | null = null,
+): Promise<ReactorStatus[]> {
+  const reactors = await readReactors(db, countUpTo);
+  const versions = await readReactorVersions(db, countUpTo);
   // Read after the checkpoints. Otherwise a checkpoint could be ahead of the head.
   const head = reactors.length === 0 ? undefined : await log.head();
   return reactors.map((reactor) => ({
@@ -87,7 +91,8 @@ export interface ReactorOperations {
   resume(name: string, step: TransitionReason): Promise<void>;
   /**
    * Sets the checkpoint back: the reactor handles everything past the position again. Its dead letters past the position are deleted, because
-   * those events come again. Handlers that wait run again from their start, with their stored outcomes and due times. Refused if outcomes of steps of those events are already forgotten.
+   * those events come again. Handlers that wait run again from their start, with their stored outcomes and due times. Refused if outcomes
+   * of steps of those events are already forgotten.
    */
   rewind(name: string, to: GlobalPosition, step: TransitionReason): Promise<void>;
   /** Moves the checkpoint ahead: the events up to the position are left out, also those of them that wait. */
@@ -110,9 +115,15 @@ export interface ReactorOperations {
    * Requests the owner to handle dead letters again, in order, until one of a key fails; or to discard those that failed and handle those that
    * waited behind them. Returns the number of dead letters concerned. The request is finished when none of them is `requested` any more.
    *
-   * @param key limits the request to one key, as the dead letters have it
+   * @param which limits the request to one key, as the dead letters have it, or to the dead letters at these positions. A retry of one begins with
+   *   the first of its key
    */
-  redeliver(name: string, what: 'retry' | 'discard', step: TransitionReason, key?: string): Promise<number>;
+  redeliver(
+    name: string,
+    what: 'retry' | 'discard',
+    step: TransitionReason,
+    which?: string | readonly GlobalPosition[],
+  ): Promise<number>;
 }
 
 // Waiting events that are listed at once.
@@ -210,12 +221,15 @@ export function createReactorOperations(db: Database, log: EventLog): ReactorOpe
         await restartReactor(tx, name);
         return { operation: 'cancelled', to: position };
       }),
-    async redeliver(name, what, step, key) {
+    async redeliver(name, what, step, which) {
       let letters = 0;
       await change(name, step, async (tx) => {
-        letters = await requestReactorLetters(tx, name, key, what);
+        letters = await requestReactorLetters(tx, name, which, what);
         if (letters === 0)
-          throw refused(name, key === undefined ? 'has no dead letters.' : `has no dead letters of '${key}'.`);
+          throw refused(
+            name,
+            typeof which === 'string' ? `has no dead letters of '${which}'.` : 'has no dead letters.',
+          );
         return { operation: what === 'retry' ? 'letters retried' : 'letters discarded' };
       });
       return letters;

@@ -17,11 +17,12 @@ export interface ReactorVersionStatus {
   readonly isNeeded: boolean;
 }
 
-/** The versions of all reactors that have begun, by the reactor's name, the lowest first. */
+/** The versions of all reactors that have begun, by the reactor's name, the lowest first. Events under way are counted up to `upTo`. @default all */
 export async function readReactorVersions(
   db: Queryable,
+  upTo: number | null = null,
 ): Promise<ReadonlyMap<string, readonly ReactorVersionStatus[]>> {
-  const progress = Map.groupBy(await readVersionProgress(db), ({ reactor }) => reactor);
+  const progress = Map.groupBy(await readVersionProgress(db, upTo), ({ reactor }) => reactor);
   return new Map([...progress].map(([name, versions]) => [name, versions.map(statusOf)]));
 }
 

@@ -1,4 +1,5 @@
 import { createPollTimer } from '../../store/server/poll-timer.ts';
+import { untraced } from '../../tracing.ts';
 
 export interface PollerOptions {
   /** The pause after something was found, in milliseconds. */
@@ -60,7 +61,7 @@ export function createPoller(options: PollerOptions): Poller {
     wake() {
       if (isRunning) return pollTimer.wake();
       isRunning = true;
-      running = run();
+      running = untraced(run); // it works for all, not only for what has started it
     },
     quicken: pollTimer.foundWork,
     async stop() {

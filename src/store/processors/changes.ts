@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
+import { recordedTraceparent } from '../../tracing.ts';
 import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 import type { ProcessorClaim } from './checkpoints.ts';
 
@@ -16,23 +17,25 @@ export async function insertChanges(
 ): Promise<void> {
   await db.query({
     name: 'insert changes',
-    text: insertChangesText('values ($1, $2, $3, $4, $5, $6)'),
-    values: [claim.name, claim.version, claim.partition, checkpoint, upserted, deleted],
+    text: insertChangesText('values ($1, $2, $3, $4, $5, $6, $7)'),
+    values: [claim.name, claim.version, claim.partition, checkpoint, upserted, deleted, recordedTraceparent() ?? null],
   });
 }
 
-/** The position may already exist: from another number of partitions, or from a lost history. */
+/** The last value is the `traceparent`. The position may already exist: from another number of partitions, or from a lost history. */
 export function insertChangesText(changes: string): string {
   return `
-      insert into refold.changes as before (name, version, partition, checkpoint, upserted, deleted)
+      insert into refold.changes as before (name, version, partition, checkpoint, upserted, deleted, traceparent)
       ${changes}
       on conflict (name, version, partition, checkpoint) do update
-      set upserted = before.upserted || excluded.upserted, deleted = before.deleted || excluded.deleted, at = now()`;
+      set upserted = before.upserted || excluded.upserted, deleted = before.deleted || excluded.deleted,
+        traceparent = excluded.traceparent, at = now()`;
 }
 
-/** The same as a CTE of `advanceCheckpoint`, with the keys in a parameter. Only for rows that were upserted. */
-export function changesAlong(upserted: `$${number}`): string {
-  return `, kept as (${insertChangesText(`select $1, $2, $3, $6, ${upserted}::jsonb, '[]' from moved`)})`;
+/** The same as a CTE of `advanceCheckpoint`, with the keys and the `traceparent` in parameters. Only for rows that were upserted. */
+export function changesAlong(upserted: `$${number}`, traceparent: `$${number}`): string {
+  const changes = `select $1, $2, $3, $6, ${upserted}::jsonb, '[]'::jsonb, ${traceparent}::text from moved`;
+  return `, kept as (${insertChangesText(changes)})`;
 }
 
 /** Deletes changes that no subscription can need any more. */

@@ -1,8 +1,9 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { keysText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
+import { recordedTraceparent } from '../../tracing.ts';
 import type { Queryable } from '../statements/statement.ts';
 import { insertChangesText } from './changes.ts';
-import { checkpointChannel } from './checkpoints.ts';
+import { checkpointChannel } from './checkpoint-notifications.ts';
 
 /** The rows that a batch changed, for subscriptions. */
 export interface RecordedChanges {
@@ -19,9 +20,11 @@ export async function recordChanges(tx: Queryable, changes: RecordedChanges): Pr
 
 /** The statement, with {@link recordChangesValues} as its parameters, numbered from `first`. It can follow other CTEs of a `with`. */
 export function recordChangesText(first: number): string {
-  const [name, version, checkpoint, upserted, deleted] = [0, 1, 2, 3, 4].map((offset) => `$${first + offset}`);
+  const [name, version, checkpoint, upserted, deleted, traceparent] = [0, 1, 2, 3, 4, 5].map(
+    (offset) => `$${first + offset}`,
+  );
   return `${first === 1 ? 'with' : ','} kept as (
-      ${insertChangesText(`values (${name}, ${version}, 0, ${checkpoint}, ${upserted}, ${deleted})`)}
+      ${insertChangesText(`values (${name}, ${version}, 0, ${checkpoint}, ${upserted}, ${deleted}, ${traceparent})`)}
     )
     select pg_notify('${checkpointChannel}', ${name}::text || '@' || ${version}::text || ':' || ${checkpoint}::text)`;
 }
@@ -32,5 +35,5 @@ export function recordChangesValues({
   upserted,
   deleted,
 }: RecordedChanges): unknown[] {
-  return [name, version, checkpoint, keysText(upserted), keysText(deleted)];
+  return [name, version, checkpoint, keysText(upserted), keysText(deleted), recordedTraceparent() ?? null];
 }
