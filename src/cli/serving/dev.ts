@@ -5,9 +5,11 @@ import type { ReloadableRefold } from '../../refold.ts';
 import { declaredSchema } from '../setup/declared-schema.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
+import { withAdminToken } from './admin-token.ts';
 import { announcement } from './announcement.ts';
 import { trackModules } from './application-modules.ts';
 import { openInBrowser } from './open-in-browser.ts';
+import type { Output } from './output.ts';
 import { reloadOnEdits } from './reload.ts';
 import { serve } from './serve.ts';
 
@@ -36,16 +38,16 @@ export const dev = defineCommand({
     const config = loaded;
     modules.loaded();
     const writeSchema = (declared: Config) => args.schema !== undefined && writeIfOther(args.schema, declared);
+    const { config: served, adminPath } = withAdminToken(config);
     await serve(
-      { ...config, development: true },
+      { ...served, development: true },
       {
-        announce(refold) {
-          if (args.open && refold.url) openInBrowser(`${refold.url}/graphql`, (problem) => sayError(problem));
-          return announcement(refold, config.gateway.graphiql ?? true);
-        },
-        async beside(refold, signal) {
+        announce: (refold) => announcement(refold, { graphiql: config.gateway.graphiql ?? true, adminPath }),
+        async beside(refold, signal, output) {
+          const { say, sayError } = output;
+          if (args.open && refold.url) openInBrowser(`${refold.url}/graphql`, sayError);
           if (writeSchema(config)) say('the schema file is written');
-          const stop = reportStates(refold, () => loaded);
+          const stop = reportStates(refold, () => loaded, output);
           await reloadOnEdits(refold, { config, modules, load, writeSchema, say, sayError }, signal);
           stop();
         },
@@ -53,14 +55,6 @@ export const dev = defineCommand({
     );
   }),
 });
-
-function say(line: string): void {
-  process.stdout.write(`refold: ${line}\n`);
-}
-
-function sayError(message: string): void {
-  process.stderr.write(`refold: ${message}\n`);
-}
 
 function writeIfOther(file: string, config: Config): boolean {
   const text = declaredSchema(config);
@@ -78,7 +72,11 @@ function contentOf(file: string): string | undefined {
 }
 
 /** Prints each change of a version's state. Returns a function that stops it. */
-function reportStates({ versions, status }: ReloadableRefold, declared: () => Config): () => void {
+function reportStates(
+  { versions, status }: ReloadableRefold,
+  declared: () => Config,
+  { say, sayError }: Output,
+): () => void {
   const known = new Map<string, string>();
   const changed = () =>
     declared().projections.flatMap(({ id, name, version }) => {

@@ -1,13 +1,13 @@
-import { type Logger, pino } from 'pino';
 import type { Config } from '../../config/define-config.ts';
-import { RefoldError } from '../../errors.ts';
+import { createLogger, logOptions } from '../../logger.ts';
 import { createReloadableRefold, type Refold, type RefoldOptions, type ReloadableRefold } from '../../refold.ts';
+import { createOutput, type Output } from './output.ts';
 
 export interface ServeOptions extends Omit<RefoldOptions, 'logger'> {
   /** Returns the message to print once everything runs. */
   announce(refold: Refold): string;
   /** Runs in addition to the application until the signal aborts. */
-  readonly beside?: (refold: ReloadableRefold, signal: AbortSignal, logger: Logger) => Promise<void>;
+  readonly beside?: (refold: ReloadableRefold, signal: AbortSignal, output: Output) => Promise<void>;
 }
 
 // In milliseconds. Longer than the gateway and a batch need on a busy machine, and less than the 30 seconds after which Kubernetes and
@@ -18,21 +18,23 @@ const drainWithin = 5;
 
 /** Runs an application until SIGINT or SIGTERM, then stops it in order. A second signal ends it at once. */
 export async function serve(config: Config, { announce, beside, ...options }: ServeOptions): Promise<void> {
-  const logger = createLogger();
+  const log = logOptions(process.env, process.stdout.isTTY);
+  const logger = createLogger({ ...log, projections: config.projections });
+  const output = createOutput(logger, log.format);
   const ending = new AbortController();
   // Installed before the start: without a listener, a signal would end the process and leave an embedded server behind.
   const longest = stopTimeoutMs + Math.max(0, (config.gateway.drainSeconds ?? 0) - drainWithin) * 1000;
-  const signaled = signal().then(() => {
+  const signaled = signal(output).then(() => {
     setTimeout(() => {
-      logger.error(`refold: not stopped within ${longest / 1000} s`);
+      logger.error(`not stopped within ${longest / 1000} s`);
       process.exit(1);
     }, longest).unref();
     ending.abort();
   });
   const refold = await createReloadableRefold(config, { ...options, logger });
   if (!ending.signal.aborted) {
-    process.stdout.write(`${announce(refold)}\n`);
-    const work = beside?.(refold, ending.signal, logger).catch((error: unknown) =>
+    output.announce(announce(refold));
+    const work = beside?.(refold, ending.signal, output).catch((error: unknown) =>
       logger.error({ err: error }, 'what runs beside the application has failed'),
     );
     await signaled;
@@ -46,32 +48,16 @@ export async function serve(config: Config, { announce, beside, ...options }: Se
 const sameSignal = 500;
 
 /** Resolves at the first signal to stop; a later one ends the process at once. */
-function signal(): Promise<void> {
+function signal({ stopping }: Output): Promise<void> {
   return new Promise((resolve) => {
     let first: number | undefined;
     const onSignal = (name: NodeJS.Signals) => {
       if (first !== undefined && performance.now() - first > sameSignal) process.exit(130);
       if (first !== undefined) return;
       first = performance.now();
-      process.stdout.write(`\nrefold: ${name}, stopping. A second signal ends it at once.\n`);
+      stopping(name);
       resolve();
     };
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, onSignal);
-  });
-}
-
-const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
-
-function createLogger(): Logger {
-  const level = process.env.LOG_LEVEL || 'info';
-  if (!levels.includes(level))
-    throw new RefoldError('INVALID_CONFIG', `LOG_LEVEL is one of ${levels.join(', ')}; found '${level}'.`);
-  if (!process.stdout.isTTY) return pino({ level });
-  return pino({
-    level,
-    transport: {
-      target: 'pino-pretty',
-      options: { ignore: 'pid,hostname,projection,checkpoint,epoch,state', translateTime: 'HH:MM:ss' },
-    },
   });
 }

@@ -3,6 +3,7 @@ import type { Config } from '../../config/define-config.ts';
 import { RefoldError } from '../../errors.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
+import { adminPathOf } from './admin-token.ts';
 import { announcement } from './announcement.ts';
 import { serve } from './serve.ts';
 
@@ -54,7 +55,8 @@ export const start = defineCommand({
       {
         role: args.role as 'all', // an enum argument has one of its options
         ...(args.only === undefined ? {} : { only: args.only.split(',').map((name) => name.trim()) }),
-        announce: (refold) => announcement(refold, config.gateway.graphiql ?? development),
+        announce: (refold) =>
+          announcement(refold, { graphiql: config.gateway.graphiql ?? development, adminPath: adminPathOf(config) }),
       },
     );
   }),

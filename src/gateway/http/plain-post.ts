@@ -82,7 +82,7 @@ export function answerPlainPosts(
     const { res } = context;
     const { status, headers, body } = await responseTo(document, params, context, mediaType);
     for (const [name, value] of context.served ? versionHeaders(context.served) : []) headers[name] = value;
-    const position = writtenPosition(context.request);
+    const position = writtenPosition(context);
     if (position !== undefined) headers[positionHeader] = position;
     const length = Buffer.byteLength(body);
     if (isCompressed && length >= leastCompressed) return sendCompressed(res, body, status, headers);

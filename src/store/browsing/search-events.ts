@@ -70,14 +70,55 @@ export async function* searchEvents(
 ): AsyncGenerator<StoredEvent> {
   const bounds = await positionsOf(db, search);
   let left = search.limit;
-  for await (const rows of windowsOf(db, { ...search, ...bounds }, sizes)) {
+  for await (const { rows } of windowsOf(db, { ...search, ...bounds }, sizes)) {
     for (const row of rows.slice(0, left)) yield storedEvent(families, row, search.payloads === true);
     left -= rows.length;
     if (left <= 0) return;
   }
 }
 
-function windowsOf(db: Queryable, search: EventSearch, { window, page }: SearchSizes): AsyncGenerator<FoundRow[]> {
+/** A part of the result of a search. */
+export interface EventSearchPage {
+  readonly events: readonly StoredEvent[];
+  /** Where the next page continues: its `after` with the oldest first, else its `upTo`. Null if nothing is left. */
+  readonly next: GlobalPosition | null;
+}
+
+/**
+ * Like {@link searchEvents}, but ends early: after `windows` statements over the log, even if it has found less than the limit. So a page takes a
+ * bounded time, however rare the events are.
+ */
+export async function searchEventPage(
+  db: Queryable,
+  families: ReadonlyMap<string, EventFamily>,
+  search: EventSearch,
+  windows: number,
+  sizes: SearchSizes = defaultSizes,
+): Promise<EventSearchPage> {
+  const bounds = await positionsOf(db, search);
+  const events: StoredEvent[] = [];
+  const before = (position: GlobalPosition) => globalPosition(position - 1n);
+  let count = 0;
+  for await (const { rows, reached } of windowsOf(db, { ...search, ...bounds }, sizes)) {
+    for (const row of rows) {
+      events.push(storedEvent(families, row, search.payloads === true));
+      if (events.length < search.limit) continue;
+      const last = globalPosition(row.position);
+      return { events, next: search.order === 'oldest-first' ? last : before(last) };
+    }
+    if (++count >= windows && reached !== undefined) return { events, next: reached };
+  }
+  return { events, next: null };
+}
+
+/** What one statement found. */
+interface FoundWindow {
+  readonly rows: FoundRow[];
+  /** The position up to which the log is searched; undefined if that is not known. */
+  readonly reached?: GlobalPosition;
+}
+
+function windowsOf(db: Queryable, search: EventSearch, { window, page }: SearchSizes): AsyncGenerator<FoundWindow> {
   if (search.stream) return windowsOfStream(db, search, search.stream, window);
   if (search.correlationId !== undefined) return windowsOfCorrelation(db, search, search.correlationId, page);
   return windowsOfLog(db, search, window);
@@ -99,7 +140,7 @@ async function positionsOf(db: Queryable, { after, upTo, since, until }: EventSe
   };
 }
 
-async function* windowsOfLog(db: Queryable, search: EventSearch, windowSize: bigint): AsyncGenerator<FoundRow[]> {
+async function* windowsOfLog(db: Queryable, search: EventSearch, windowSize: bigint): AsyncGenerator<FoundWindow> {
   let { after, upTo } = search;
   while (after < upTo) {
     const oldestFirst = search.order === 'oldest-first';
@@ -107,9 +148,9 @@ async function* windowsOfLog(db: Queryable, search: EventSearch, windowSize: big
       ? [after, earlierPosition(upTo, globalPosition(after + windowSize))]
       : [laterPosition(after, globalPosition(upTo > windowSize ? upTo - windowSize : 0n)), upTo];
     const rows = await found(db, search, 'position > $7 and position <= $8', 'position', [from, to]);
-    yield rows;
     if (oldestFirst) after = to;
     else upTo = from;
+    yield { rows, reached: oldestFirst ? after : upTo };
     if (rows.length > 0) continue;
     // Steps over a gap of any size.
     const next = await nextEvent(db, after, upTo, oldestFirst);
@@ -142,7 +183,7 @@ async function* windowsOfStream(
   search: EventSearch,
   { family, streamId }: NonNullable<EventSearch['stream']>,
   windowSize: bigint,
-): AsyncGenerator<FoundRow[]> {
+): AsyncGenerator<FoundWindow> {
   const [stream] = await db.query<{ version: bigint }>({
     text: 'select version from refold.streams where family = $1 and stream_id = $2',
     values: [family, streamId],
@@ -156,7 +197,7 @@ async function* windowsOfStream(
     const far = walked + windowSize < version ? walked + windowSize : version;
     const [from, to] = search.order === 'oldest-first' ? [walked, far] : [version - far, version - walked];
     const bounds = [search.after, search.upTo, family, streamId, from, to];
-    yield await found(db, search, condition, 'stream_position', bounds);
+    yield { rows: await found(db, search, condition, 'stream_position', bounds) };
   }
 }
 
@@ -165,7 +206,7 @@ async function* windowsOfCorrelation(
   search: EventSearch,
   correlationId: string,
   pageSize: number,
-): AsyncGenerator<FoundRow[]> {
+): AsyncGenerator<FoundWindow> {
   let { after, upTo } = search;
   const newest = search.order === 'newest-first';
   while (after < upTo) {
@@ -175,11 +216,24 @@ async function* windowsOfCorrelation(
     });
     const last = positions.at(-1)?.position;
     if (last === undefined) return;
-    yield await found(db, search, 'position = any ($7)', 'position', [positions.map(({ position }) => position)]);
+    yield {
+      rows: await found(db, search, 'position = any ($7)', 'position', [positions.map(({ position }) => position)]),
+    };
     if (positions.length < pageSize) return;
     if (newest) upTo = globalPosition(last - 1n);
     else after = last;
   }
+}
+
+/** The events at these positions, as the log keeps them. */
+export async function readStoredEvents(
+  db: Queryable,
+  families: ReadonlyMap<string, EventFamily>,
+  positions: readonly GlobalPosition[],
+): Promise<StoredEvent[]> {
+  const all = { order: 'oldest-first', limit: positions.length, payloads: true } as const;
+  const rows = await found(db, all, 'position = any ($7)', 'position', [positions]);
+  return rows.map((row) => storedEvent(families, row, true));
 }
 
 type FoundRow = Omit<TableRow<'refold.events'>, 'payload'> & { readonly payload: unknown };
@@ -187,7 +241,7 @@ type FoundRow = Omit<TableRow<'refold.events'>, 'payload'> & { readonly payload:
 /** The matching events of one window. `bounds` are the values from $7 on. */
 function found(
   db: Queryable,
-  search: EventSearch,
+  search: Omit<EventSearch, 'after' | 'upTo'>,
   condition: string,
   order: 'position' | 'stream_position',
   bounds: readonly unknown[],

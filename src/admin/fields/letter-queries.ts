@@ -1,0 +1,54 @@
+import { versionName } from '../../runtime/inspection/application.ts';
+import { readLetterGroups, readLetterPage } from '../../runtime/inspection/letters.ts';
+import { readDiscardPage } from '../../store/browsing/browse-letters.ts';
+import { DeadLetterFilter, letterFilter } from '../types/action-types.ts';
+import { builder } from '../types/builder.ts';
+import { cursor, isKeyPlace, isLetterPlace, pageSize, placeAt } from '../types/cursors.ts';
+import { DeadLetterGroups, DeadLetterPage, DiscardPage } from '../types/letter-types.ts';
+import { DeadLetterGrouping } from '../types/shared-types.ts';
+
+builder.queryFields((t) => ({
+  deadLetters: t.field({
+    type: DeadLetterPage,
+    description: 'Dead letters of the versions and reactors in use, in the order in which they were stored.',
+    args: { filter: t.arg({ type: DeadLetterFilter }), first: t.arg.int({ defaultValue: 50 }), after: t.arg.string() },
+    resolve: async (_, { filter, first, after }, { services }) => {
+      const { db } = services.application;
+      const place = placeAt(after, isLetterPlace);
+      const { letters, next } = await readLetterPage(db, letterFilter(filter as never), pageSize(first, 50), place);
+      return { items: [...letters], next: next && cursor(next) };
+    },
+  }),
+  deadLetterGroups: t.field({
+    type: DeadLetterGroups,
+    description:
+      'Dead letters, counted by error, event and stream. Visits a bounded number; pass `next` as `after` to count on.',
+    args: {
+      by: t.arg({ type: [DeadLetterGrouping], required: true }),
+      filter: t.arg({ type: DeadLetterFilter }),
+      after: t.arg.string(),
+    },
+    resolve: async (_, { by, filter, after }, { services }) => {
+      const { db } = services.application;
+      const found = await readLetterGroups(db, letterFilter(filter as never), by, placeAt(after, isLetterPlace));
+      return { items: [...found.groups], visited: found.visited, next: found.next && cursor(found.next) };
+    },
+  }),
+  discards: t.field({
+    type: DiscardPage,
+    description: 'Events that an operator discarded, in log order.',
+    args: { version: t.arg.id({ required: true }), first: t.arg.int({ defaultValue: 50 }), after: t.arg.string() },
+    resolve: async (_, { version, first, after }, { services }) => {
+      const limit = pageSize(first, 50);
+      const place = placeAt(after, isKeyPlace)?.key as readonly [bigint, string] | undefined; // written below
+      const items = await readDiscardPage(services.application.db, {
+        ...versionName(version),
+        after: place ?? null,
+        limit,
+      });
+      const last = items.at(-1);
+      const next = last && items.length === limit ? cursor({ key: [last.position, JSON.stringify(last.key)] }) : null;
+      return { items, next };
+    },
+  }),
+}));

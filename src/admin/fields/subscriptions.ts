@@ -1,0 +1,177 @@
+import { isDeepStrictEqual } from 'node:util';
+import { createEventTail } from '../../runtime/consumers/tail-events.ts';
+import { declaredVersionOf } from '../../runtime/inspection/application.ts';
+import { eventConditions } from '../../runtime/inspection/events.ts';
+import type { InspectedReactor, InspectedVersion, Overview } from '../../runtime/inspection/overview.ts';
+import { type Verification, verifyVersion } from '../../runtime/verification/verify.ts';
+import type { StoredEvent } from '../../store/browsing/search-events.ts';
+import { requireRight } from '../access/require-right.ts';
+import { type AdminContext, builder } from '../types/builder.ts';
+import { VerificationProgress } from '../types/comparison-types.ts';
+import { LogEvent } from '../types/log-types.ts';
+import { OverviewChange } from '../types/version-types.ts';
+import { EventFilter, eventFilter } from './log-queries.ts';
+
+interface Change {
+  readonly overview: Overview;
+  readonly versions: InspectedVersion[];
+  readonly removedVersions: string[];
+  readonly reactors: InspectedReactor[];
+  readonly removedReactors: string[];
+}
+
+/** What differs between two overviews; everything if there is none before. */
+function changeBetween(before: Overview | undefined, overview: Overview): Change {
+  const versions = overview.versions.filter(
+    (one) => !before?.versions.some((other) => other.id === one.id && isDeepStrictEqual(other, one)),
+  );
+  const reactors = overview.reactors.filter(
+    (one) => !before?.reactors.some((other) => other.name === one.name && isDeepStrictEqual(other, one)),
+  );
+  const gone = <T>(all: readonly T[] = [], now: readonly T[]) => all.filter((one) => !now.includes(one));
+  return {
+    overview,
+    versions,
+    reactors,
+    removedVersions: gone(
+      before?.versions.map(({ id }) => id),
+      overview.versions.map(({ id }) => id),
+    ),
+    removedReactors: gone(
+      before?.reactors.map(({ name }) => name),
+      overview.reactors.map(({ name }) => name),
+    ),
+  };
+}
+
+async function* overviewChanges({ services }: AdminContext, signal: AbortSignal): AsyncGenerator<Change> {
+  let before: Overview | undefined;
+  for await (const overview of services.overviews(signal)) {
+    yield changeBetween(before, overview);
+    before = overview;
+  }
+}
+
+// Events of one message.
+const mostEvents = 500;
+
+async function* appendedEvents(
+  { services }: AdminContext,
+  given: Parameters<typeof eventFilter>[0],
+  signal: AbortSignal,
+): AsyncGenerator<StoredEvent[]> {
+  const { application } = services;
+  const { db, log } = application;
+  const search = await eventConditions(application, eventFilter(given));
+  let found: StoredEvent[] = [];
+  const tail = createEventTail({
+    db,
+    log,
+    search,
+    from: await log.readHead(null),
+    onEvent: (event) => found.push(event),
+  });
+  yield [];
+  for await (const _ of services.appends(signal)) {
+    await tail.poll(signal);
+    const events = found;
+    found = [];
+    for (let start = 0; start < events.length; start += mostEvents) yield events.slice(start, start + mostEvents);
+  }
+}
+
+interface Progress {
+  readonly position: bigint;
+  readonly of: bigint;
+  readonly result: Verification | null;
+}
+
+/** Reports the progress about twice a second, and then the result. Ends the verification if the signal aborts. */
+async function* verification(
+  { services }: AdminContext,
+  id: string,
+  oneOf: number,
+  signal: AbortSignal,
+): AsyncGenerator<Progress> {
+  const { db, log, config } = services.application;
+  const projection = declaredVersionOf(config, id);
+  let progress: Progress = { position: 0n, of: await log.head(), result: null };
+  let done: Verification | undefined;
+  const work = services
+    .heavy(() =>
+      verifyVersion({
+        ...{ db, log, projection, readSchema: config.database.readSchema, oneOf: Math.max(1, oneOf) },
+        onProgress(position, of) {
+          progress = { position, of, result: null };
+        },
+        async onPage() {
+          signal.throwIfAborted();
+        },
+      }),
+    )
+    .then((result) => {
+      done = result;
+    });
+  const ended = work.catch(() => {}); // awaited below
+  yield progress;
+  while (!done) {
+    const isOver = await Promise.race([ended.then(() => true), elapsed(500)]);
+    if (isOver) await work;
+    else yield progress;
+  }
+  yield { position: done.position, of: done.position, result: done };
+}
+
+function elapsed(ms: number): Promise<false> {
+  return new Promise((resolve) => setTimeout(() => resolve(false), ms).unref());
+}
+
+/** Ends a generator when its subscriber leaves or the process stops, also while it waits. */
+function untilLeft<T>(
+  { services }: AdminContext,
+  begin: (signal: AbortSignal) => AsyncGenerator<T>,
+): AsyncIterableIterator<T> {
+  const leaving = new AbortController();
+  const messages = begin(AbortSignal.any([leaving.signal, services.stopping]));
+  return {
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    next: () => messages.next(),
+    return(value) {
+      leaving.abort();
+      return messages.return(value);
+    },
+  };
+}
+
+builder.subscriptionType({
+  fields: (t) => ({
+    overviewChanges: t.field({
+      type: OverviewChange,
+      description:
+        'First the whole overview, with all versions and reactors; then, about once a second, what has changed.',
+      subscribe: (_, _args, context) => untilLeft(context, (signal) => overviewChanges(context, signal)),
+      resolve: (change) => change,
+    }),
+    eventsAppended: t.field({
+      type: [LogEvent],
+      description:
+        'New events that match, in log order, as soon as the log is complete up to them. The first message may be empty.',
+      args: { filter: t.arg({ type: EventFilter }) },
+      subscribe: (_, { filter }, context) => untilLeft(context, (signal) => appendedEvents(context, filter, signal)),
+      resolve: (events) => events,
+    }),
+    verify: t.field({
+      type: VerificationProgress,
+      description:
+        'Folds the log again and compares the result with the table of a version. Messages report the progress; the last one has the result. Heavy: one at a time in a process; ends if the client disconnects. Needs the right `verify`.',
+      args: { version: t.arg.id({ required: true }), oneOf: t.arg.int({ defaultValue: 1 }) },
+      subscribe: (_, { version, oneOf }, context) => {
+        requireRight(context.caller, 'verify');
+        return untilLeft(context, (signal) => verification(context, version, oneOf ?? 1, signal));
+      },
+      resolve: (progress) => progress,
+    }),
+  }),
+});

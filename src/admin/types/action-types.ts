@@ -1,0 +1,285 @@
+import type { AdminRight } from '../../config/admin-options.ts';
+import { RefoldError } from '../../errors.ts';
+import { globalPosition } from '../../events/global-position.ts';
+import type { Action, Done } from '../../runtime/actions/action.ts';
+import type { Preview as Previewed } from '../../runtime/actions/actions.ts';
+import type { LetterFilter } from '../../store/browsing/browse-letters.ts';
+import { builder } from './builder.ts';
+import { isLetterPlace, placeAt } from './cursors.ts';
+import { Reactor } from './reactor-types.ts';
+import { ActionName, Count, Right } from './shared-types.ts';
+import { Version } from './version-types.ts';
+
+export const DeadLetterFilter = builder.inputType('DeadLetterFilter', {
+  fields: (t) => ({
+    of: t.id({ description: 'Such as `cart_summary@2`, or the name of a reactor.' }),
+    eventType: t.string(),
+    streamId: t.string(),
+    error: t.string({ description: 'The message of the error as a group has it.' }),
+    failed: t.boolean({ description: 'Only those that failed, or only those that wait behind one.' }),
+  }),
+});
+
+/** Without nulls, which GraphQL allows for every optional field. */
+export function letterFilter(
+  given: Readonly<Record<keyof LetterFilter | 'of', unknown>> | null | undefined,
+): LetterFilter & { readonly of?: string } {
+  return withoutNulls(given ?? {});
+}
+
+export function withoutNulls(given: object): Record<string, never> {
+  return Object.fromEntries(
+    Object.entries(given).filter(([, value]) => value !== null && value !== undefined),
+  ) as Record<string, never>; // each field keeps its type
+}
+
+const VersionInput = builder.inputType('VersionInput', { fields: (t) => ({ version: t.id({ required: true }) }) });
+const ReactorInput = builder.inputType('ReactorInput', { fields: (t) => ({ reactor: t.id({ required: true }) }) });
+const ReactorPositionInput = builder.inputType('ReactorPositionInput', {
+  fields: (t) => ({ reactor: t.id({ required: true }), position: t.field({ type: 'BigInt', required: true }) }),
+});
+const SnapshotInput = builder.inputType('SnapshotInput', {
+  fields: (t) => ({ version: t.id({ required: true }), snapshot: t.field({ type: 'BigInt', required: true }) }),
+});
+const allowBreaking = 'Also if clients of the version that answers would lose fields.';
+const ActivateInput = builder.inputType('ActivateInput', {
+  fields: (t) => ({
+    version: t.id({ required: true }),
+    allowBreaking: t.boolean({ defaultValue: false, description: allowBreaking }),
+  }),
+});
+const RollbackInput = builder.inputType('RollbackInput', {
+  fields: (t) => ({ projection: t.string({ required: true }) }),
+});
+const RetireInput = builder.inputType('RetireInput', {
+  fields: (t) => ({
+    version: t.id({ required: true }),
+    graceHours: t.float({ defaultValue: 24, description: 'Hours until its table is dropped.' }),
+    force: t.boolean({
+      defaultValue: false,
+      description: 'Also if it is the version that answers, or if running processes lose it.',
+    }),
+  }),
+});
+const RebuildInput = builder.inputType('RebuildInput', {
+  fields: (t) => ({
+    version: t.id({ required: true }),
+    inPlace: t.boolean({
+      defaultValue: false,
+      description: 'Rebuild the table itself; the version is not served meanwhile.',
+    }),
+    fromSnapshot: t.field({ type: 'BigInt', description: 'Start with the rows of this snapshot.' }),
+    fromPosition: t.field({ type: 'BigInt', description: 'Start with the newest snapshot at or below this position.' }),
+  }),
+});
+const StartCanaryInput = builder.inputType('StartCanaryInput', {
+  fields: (t) => ({
+    version: t.id({ required: true }),
+    percent: t.float({ defaultValue: 0, description: 'Share of the clients, 0 to 100.' }),
+    header: t.string({ description: 'Requests with this header.' }),
+    headerValue: t.string({ description: 'And this value. Any value if absent.' }),
+    allowBreaking: t.boolean({ defaultValue: false, description: allowBreaking }),
+  }),
+});
+const EndCanaryInput = builder.inputType('EndCanaryInput', {
+  fields: (t) => ({ projection: t.string({ required: true }) }),
+});
+const StartShadowInput = builder.inputType('StartShadowInput', {
+  fields: (t) => ({
+    version: t.id({ required: true }),
+    oneOf: t.int({ required: true, description: 'Compare about one in this many queries.' }),
+  }),
+});
+const DeadLettersInput = builder.inputType('DeadLettersInput', {
+  description:
+    'Either `ids`, or all that match `filter`. A retry folds the dead letters of a row in order, from the first one, whichever of them is named. A discard leaves out the failed ones that are named, and folds what waited behind them. A run visits a bounded number. If `Outcome.next` is not null, run the action again with it as `after`, for the rest.',
+  fields: (t) => ({
+    ids: t.idList({ description: 'At most 1000.' }),
+    filter: t.field({ type: DeadLetterFilter }),
+    after: t.string(),
+  }),
+});
+const RecallInput = builder.inputType('RecallInput', {
+  fields: (t) => ({
+    version: t.id({ required: true }),
+    key: t.field({ type: 'JSON', description: "The row's key as JSON. All rows if absent." }),
+  }),
+});
+const ReactorVersionInput = builder.inputType('ReactorVersionInput', {
+  fields: (t) => ({ reactor: t.id({ required: true }), version: t.int({ required: true }) }),
+});
+
+export const ActionInput = builder.inputType('ActionInput', {
+  isOneOf: true,
+  description: 'Exactly one action.',
+  fields: (t) => ({
+    activate: t.field({ type: ActivateInput }),
+    rollback: t.field({ type: RollbackInput }),
+    retire: t.field({ type: RetireInput }),
+    rebuild: t.field({ type: RebuildInput }),
+    cancelRebuild: t.field({ type: VersionInput }),
+    acceptRebuild: t.field({ type: VersionInput }),
+    pause: t.field({ type: VersionInput }),
+    resume: t.field({ type: VersionInput }),
+    takeSnapshot: t.field({ type: VersionInput }),
+    restoreSnapshot: t.field({ type: SnapshotInput }),
+    dropSnapshot: t.field({ type: SnapshotInput }),
+    startCanary: t.field({ type: StartCanaryInput }),
+    endCanary: t.field({ type: EndCanaryInput }),
+    startShadow: t.field({ type: StartShadowInput }),
+    stopShadow: t.field({ type: VersionInput }),
+    retryDeadLetters: t.field({ type: DeadLettersInput }),
+    discardDeadLetters: t.field({ type: DeadLettersInput }),
+    recallDiscards: t.field({ type: RecallInput }),
+    pauseReactor: t.field({ type: ReactorInput }),
+    resumeReactor: t.field({ type: ReactorInput }),
+    rewindReactor: t.field({ type: ReactorPositionInput }),
+    skipReactor: t.field({ type: ReactorPositionInput }),
+    cancelWaitingEvent: t.field({ type: ReactorPositionInput }),
+    withdrawReactorVersion: t.field({ type: ReactorVersionInput }),
+    forgetReactor: t.field({ type: ReactorInput }),
+  }),
+});
+
+type Given = typeof ActionInput.$inferInput;
+
+/** The action that an input names, with its input in the types of the runtime. @throws RefoldError `BAD_USER_INPUT` */
+export function actionOf(given: Given): Action {
+  const [entry] = Object.entries(given).filter(([, input]) => input !== null && input !== undefined);
+  if (!entry) throw new RefoldError('BAD_USER_INPUT', 'The input names no action.'); // the executor refuses it before
+  const [name, input] = entry;
+  const own: Record<string, unknown> = withoutNulls(input as object);
+  return { name, input: { ...own, ...convertedOf(name, own) } } as unknown as Action; // the input type has the fields of the action
+}
+
+/** The fields that have another type in the runtime. */
+function convertedOf(name: string, own: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  switch (name) {
+    case 'rebuild':
+      return {
+        fromSnapshot: own.fromSnapshot === undefined ? undefined : BigInt(String(own.fromSnapshot)),
+        fromPosition: own.fromPosition === undefined ? undefined : positionOf(String(own.fromPosition)),
+      };
+    case 'restoreSnapshot':
+    case 'dropSnapshot':
+      return { snapshot: BigInt(String(own.snapshot)) };
+    case 'retire':
+      return { graceHours: hoursOf(Number(own.graceHours)) };
+    case 'startCanary': {
+      const header =
+        own.header === undefined ? null : { name: String(own.header).toLowerCase(), value: own.headerValue ?? null };
+      return { header, headerValue: undefined };
+    }
+    case 'retryDeadLetters':
+    case 'discardDeadLetters': {
+      const filter =
+        own.filter === undefined
+          ? {}
+          : { filter: letterFilter(own.filter as typeof DeadLetterFilter.$inferInput as never) };
+      return { ...filter, after: placeAt(own.after as string | undefined, isLetterPlace) ?? undefined };
+    }
+    case 'rewindReactor':
+    case 'skipReactor':
+    case 'cancelWaitingEvent':
+      return { position: positionOf(String(own.position)) };
+    default:
+      return {};
+  }
+}
+
+/** @throws RefoldError `BAD_USER_INPUT` */
+export function positionOf(text: string) {
+  try {
+    return globalPosition(text);
+  } catch (error) {
+    throw new RefoldError('BAD_USER_INPUT', error instanceof Error ? error.message : String(error));
+  }
+}
+
+function hoursOf(hours: number): number {
+  if (hours >= 0 && hours <= 24 * 365) return hours;
+  throw new RefoldError('BAD_USER_INPUT', `'graceHours' is from 0 to ${24 * 365}, found ${hours}.`);
+}
+
+export const Preview = builder.objectRef<Previewed & { readonly isAllowed: boolean }>('Preview');
+Preview.implement({
+  description: 'What an action would do. Nothing has changed.',
+  fields: (t) => ({
+    action: t.field({ type: ActionName, resolve: ({ action }) => action }),
+    of: t.expose('of', {
+      type: 'ID',
+      nullable: true,
+      description: 'The version, the reactor or the projection that it concerns. Null if it concerns several.',
+    }),
+    right: t.field({ type: Right, description: 'The right that it needs.', resolve: ({ right }): AdminRight => right }),
+    isAllowed: t.exposeBoolean('isAllowed', { description: 'Whether the caller has the right.' }),
+    summary: t.exposeString('summary', { description: 'What it does, in one sentence.' }),
+    details: t.stringList({
+      description: 'What else to know before: figures and consequences.',
+      resolve: ({ details = [] }) => [...details],
+    }),
+    warnings: t.stringList({
+      description: 'What may go wrong or hurt. Show them with emphasis.',
+      resolve: ({ warnings = [] }) => [...warnings],
+    }),
+    refusal: t.string({
+      nullable: true,
+      description: 'Why it would be refused in the present state. Null if it would not be.',
+      resolve: ({ refusal }) => refusal ?? null,
+    }),
+    overcomeBy: t.stringList({
+      description:
+        'Whether the input can be changed to overcome `refusal`: the names of fields to set, such as `force` or `allowBreaking`.',
+      resolve: ({ overcomeBy = [] }) => [...overcomeBy],
+    }),
+    concerns: t.field({
+      type: Count,
+      nullable: true,
+      description: 'How many things it concerns, such as dead letters. Null if it concerns one.',
+      resolve: ({ concerns }) => concerns ?? null,
+    }),
+    digest: t.expose('digest', {
+      type: 'String',
+      nullable: true,
+      description: 'For `run`. Null if it would be refused.',
+    }),
+  }),
+});
+
+export const Outcome = builder.objectRef<
+  Omit<Done, 'next'> & { readonly action: Action['name']; readonly next: string | null }
+>('Outcome');
+Outcome.implement({
+  fields: (t) => ({
+    action: t.field({ type: ActionName, resolve: ({ action }) => action }),
+    summary: t.exposeString('summary', { description: 'What was done, in one sentence.' }),
+    folded: t.int({
+      nullable: true,
+      description: 'For dead letters: how many were folded or handled, discarded, and left.',
+      resolve: ({ folded }) => folded ?? null,
+    }),
+    discarded: t.int({ nullable: true, resolve: ({ discarded }) => discarded ?? null }),
+    left: t.int({ nullable: true, resolve: ({ left }) => left ?? null }),
+    next: t.exposeString('next', {
+      nullable: true,
+      description: 'For dead letters: `after` for the next run; null if all that match were visited.',
+    }),
+    version: t.field({
+      type: Version,
+      nullable: true,
+      description: 'The version that it concerned, as it is now.',
+      resolve: async ({ version }, _args, { services }) =>
+        version === undefined
+          ? null
+          : ((await services.overview.readAgain()).versions.find(({ id }) => id === version) ?? null),
+    }),
+    reactor: t.field({
+      type: Reactor,
+      nullable: true,
+      resolve: async ({ reactor }, _args, { services }) =>
+        reactor === undefined
+          ? null
+          : ((await services.overview.readAgain()).reactors.find(({ name }) => name === reactor) ?? null),
+    }),
+  }),
+});

@@ -1,0 +1,33 @@
+import type { AuditEntry as Entry } from '../../runtime/inspection/audit-log.ts';
+import { builder } from './builder.ts';
+import { VersionState } from './shared-types.ts';
+
+export const AuditEntry = builder.objectRef<Entry>('AuditEntry');
+AuditEntry.implement({
+  fields: (t) => ({
+    id: t.field({ type: 'ID', resolve: ({ isReactor, number }) => `${isReactor ? 'reactor' : 'version'}:${number}` }),
+    at: t.expose('at', { type: 'DateTime' }),
+    of: t.expose('of', { type: 'ID', description: 'The version or the reactor.' }),
+    isReactor: t.expose('isReactor', { type: 'Boolean' }),
+    operation: t.expose('operation', {
+      type: 'String',
+      description: 'What was done, such as `building → ready`, `operation` or `rewound`.',
+    }),
+    from: t.expose('from', { type: VersionState, nullable: true }),
+    to: t.expose('to', { type: VersionState, nullable: true }),
+    fromPosition: t.expose('fromPosition', { type: 'BigInt', nullable: true }),
+    toPosition: t.expose('toPosition', { type: 'BigInt', nullable: true }),
+    actor: t.expose('actor', { type: 'String' }),
+    reason: t.expose('reason', { type: 'String' }),
+  }),
+});
+
+export const AuditPage = builder.objectRef<{ readonly items: readonly Entry[]; readonly next: string | null }>(
+  'AuditPage',
+);
+AuditPage.implement({
+  fields: (t) => ({
+    items: t.field({ type: [AuditEntry], resolve: ({ items }) => [...items] }),
+    next: t.expose('next', { type: 'String', nullable: true }),
+  }),
+});

@@ -1,0 +1,62 @@
+import SchemaBuilder from '@pothos/core';
+import type DataLoader from 'dataloader';
+import type { GlobalPosition } from '../../events/global-position.ts';
+import type { Actions } from '../../runtime/actions/actions.ts';
+import type { InspectedApplication } from '../../runtime/inspection/application.ts';
+import type { Overview, OverviewReader } from '../../runtime/inspection/overview.ts';
+import type { ReactorOperations } from '../../runtime/reactors/reactor-operations.ts';
+import { scalars } from '../../schema/builder/scalars.ts';
+import type { StoredEvent } from '../../store/browsing/search-events.ts';
+import type { Caller } from '../access/require-right.ts';
+
+/** What the admin API needs of the process. */
+export interface AdminServices {
+  readonly application: InspectedApplication;
+  readonly overview: OverviewReader;
+  readonly reactors: Pick<ReactorOperations, 'waiting'>;
+  readonly actions: Actions;
+  /** The name of this process. */
+  readonly process: string;
+  /** Whether the keys of a version's rows are personal or have an access rule. */
+  hidesKeys(version: string): boolean;
+  /** Runs a heavy read: one at a time in a process. @throws RefoldError `RATE_LIMITED` while another one runs */
+  heavy<T>(work: () => Promise<T>): Promise<T>;
+  /** Each overview that is read, while somebody follows them, until the signal aborts. */
+  overviews(signal: AbortSignal): AsyncIterable<Overview>;
+  /** A value whenever the log may have grown, until the signal aborts. */
+  appends(signal: AbortSignal): AsyncIterable<void>;
+  /** Aborts when the process stops. */
+  readonly stopping: AbortSignal;
+}
+
+export interface AdminContext {
+  readonly caller: Caller;
+  readonly services: AdminServices;
+  /** Events by position, read together for all fields of an operation. */
+  readonly events: DataLoader<GlobalPosition, StoredEvent | null>;
+}
+
+// The texts of numbers that JavaScript cannot hold exactly are checked by the scalars.
+interface Scalar<Input> {
+  Input: Input;
+  Output: unknown;
+}
+
+export const builder = new SchemaBuilder<{
+  Context: AdminContext;
+  DefaultFieldNullability: false;
+  Scalars: {
+    String: Scalar<string>;
+    ID: Scalar<string>;
+    Int: Scalar<number>;
+    Float: Scalar<number>;
+    Boolean: Scalar<boolean>;
+    BigInt: Scalar<string>;
+    DateTime: Scalar<string>;
+    JSON: Scalar<unknown>;
+  };
+}>({ defaultFieldNullability: false });
+
+builder.addScalarType('BigInt', scalars.BigInt);
+builder.addScalarType('DateTime', scalars.DateTime);
+builder.addScalarType('JSON', scalars.JSON);

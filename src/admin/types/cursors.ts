@@ -1,0 +1,60 @@
+import { RefoldError } from '../../errors.ts';
+import type { AuditPlace } from '../../runtime/inspection/audit-log.ts';
+import type { LetterPlace } from '../../runtime/inspection/letters.ts';
+
+/** An opaque text for a place in a list. */
+export function cursor(place: unknown): string {
+  return Buffer.from(JSON.stringify(place, (_, value) => (typeof value === 'bigint' ? `${value}n` : value))).toString(
+    'base64url',
+  );
+}
+
+/** What {@link cursor} wrote; null if there is none. @throws RefoldError `BAD_USER_INPUT` */
+export function placeAt<T>(after: string | null | undefined, isPlace: (place: unknown) => place is T): T | null {
+  if (after === null || after === undefined) return null;
+  const place = parsed(after);
+  if (isPlace(place)) return place;
+  throw new RefoldError('BAD_USER_INPUT', `'after' is not the 'next' of a page of this list.`);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(text, 'base64url').toString(), (_, value) =>
+      typeof value === 'string' && /^-?\d{1,19}n$/.test(value) ? BigInt(value.slice(0, -1)) : value,
+    );
+  } catch {
+    return undefined;
+  }
+}
+
+export const isText = (place: unknown): place is string => typeof place === 'string';
+export const isNumber = (place: unknown): place is number => Number.isSafeInteger(place);
+export const isBigint = (place: unknown): place is bigint => typeof place === 'bigint' && place >= 0n;
+
+export function isLetterPlace(place: unknown): place is LetterPlace {
+  const { of, after } = (place ?? {}) as Partial<Record<keyof LetterPlace, unknown>>; // anything but null can be read by property names
+  return typeof of === 'string' && typeof after === 'bigint';
+}
+
+export function isAuditPlace(place: unknown): place is AuditPlace {
+  const { versions, reactors } = (place ?? {}) as Partial<Record<keyof AuditPlace, unknown>>; // as above
+  return [versions, reactors].every((one) => one === null || one === 'first' || typeof one === 'bigint');
+}
+
+export interface KeyPlace {
+  readonly key: unknown;
+}
+
+export function isKeyPlace(place: unknown): place is KeyPlace {
+  return typeof place === 'object' && place !== null && 'key' in place;
+}
+
+// A page that takes longer to read than to send serves nobody.
+const mostItems = 1000;
+
+/** The size of a page. @throws RefoldError `BAD_USER_INPUT` */
+export function pageSize(first: number | null | undefined, usual: number): number {
+  const size = first ?? usual;
+  if (size >= 1 && size <= mostItems) return size;
+  throw new RefoldError('BAD_USER_INPUT', `'first' is from 1 to ${mostItems}, found ${size}.`);
+}

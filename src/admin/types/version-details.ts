@@ -1,0 +1,90 @@
+import { RefoldError } from '../../errors.ts';
+import { countBound, type InspectedApplication } from '../../runtime/inspection/application.ts';
+import { type AuditEntry, type AuditFilter, readAuditPage } from '../../runtime/inspection/audit-log.ts';
+import type { InspectedVersion } from '../../runtime/inspection/overview.ts';
+import { listSnapshots } from '../../runtime/rebuilds/table-snapshots.ts';
+import { readLagTrend, readRuns } from '../../store/browsing/browse-runs.ts';
+import { readPins } from '../../store/browsing/browse-usage.ts';
+import { readTableFacts } from '../../store/browsing/table-facts.ts';
+import { readShadows } from '../../store/registry/shadows.ts';
+import { sqlType } from '../../store/tables/read-table.ts';
+import { cursor, isAuditPlace, isText, pageSize, placeAt } from './cursors.ts';
+
+type After = string | null | undefined;
+type First = number | null | undefined;
+
+export async function auditPage(
+  { db }: InspectedApplication,
+  filter: AuditFilter,
+  first: First,
+  after: After,
+): Promise<{ readonly items: readonly AuditEntry[]; readonly next: string | null }> {
+  const { entries, next } = await readAuditPage(db, filter, pageSize(first, 50), placeAt(after, isAuditPlace));
+  return { items: entries, next: next && cursor(next) };
+}
+
+export function historyOf(application: InspectedApplication, { status }: InspectedVersion, first: First, after: After) {
+  return auditPage(application, { projection: status.name, version: status.version }, first, after);
+}
+
+export function historyOfReactor(application: InspectedApplication, reactor: string, first: First, after: After) {
+  return auditPage(application, { reactor }, first, after);
+}
+
+export async function runsOf({ db }: InspectedApplication, { status }: InspectedVersion, first: First, after: After) {
+  const { name, version } = status;
+  const limit = pageSize(first, 50);
+  const items = await readRuns(db, { name, version, before: placeAt(after, isText), limit });
+  const last = items.at(-1);
+  return { items, next: last && items.length === limit ? cursor(last.startedAt) : null };
+}
+
+const mostMinutes = 7 * 24 * 60;
+const mostPoints = 120;
+
+export function lagTrendOf(
+  { db }: InspectedApplication,
+  { status: { name, version } }: InspectedVersion,
+  minutes: number | null | undefined,
+  points: number | null | undefined,
+) {
+  const [long, many] = [minutes ?? 30, points ?? 30];
+  if (long < 1 || long > mostMinutes || many < 2 || many > mostPoints)
+    throw new RefoldError(
+      'BAD_USER_INPUT',
+      `A trend is of 1 to ${mostMinutes} minutes in 2 to ${mostPoints} points, found ${long} and ${many}.`,
+    );
+  return readLagTrend(db, { name, version, minutes: long, points: many });
+}
+
+export async function shadowOf({ db }: InspectedApplication, { status: { name, version } }: InspectedVersion) {
+  return (await readShadows(db, name, version))[0] ?? null;
+}
+
+export async function snapshotsOf(
+  { db }: InspectedApplication,
+  { status: { name, version }, declared }: InspectedVersion,
+) {
+  const snapshots = await listSnapshots(db, name, version, countBound);
+  return snapshots.map((snapshot) => ({
+    snapshot,
+    isOfThisCode: snapshot.codeFingerprint === declared?.codeFingerprint,
+  }));
+}
+
+export async function tableOf({ db }: InspectedApplication, { status: { name, version } }: InspectedVersion) {
+  return (await readTableFacts(db, name, version)) ?? null;
+}
+
+export function columnsOf({ declared }: InspectedVersion) {
+  return Object.entries(declared?.columns ?? {}).map(([name, column]) => ({
+    name,
+    type: sqlType(column),
+    isKey: declared?.keyColumns.includes(name) ?? false,
+    isHidden: declared?.hidden.has(name) ?? false,
+  }));
+}
+
+export function pinsOf({ db }: InspectedApplication, { id }: InspectedVersion, days: number | null | undefined) {
+  return readPins(db, id, days ?? 30);
+}

@@ -1,0 +1,160 @@
+import { readRegistry } from '../../store/registry/registry.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
+import { versionName } from '../inspection/application.ts';
+import { createLifecycle, type Lifecycle } from '../versions/lifecycle.ts';
+import type { ActionDefinitions, ActionServices } from './action.ts';
+import { refusalOf, rehearsalOf } from './rehearse.ts';
+import { retirementOf } from './retirement.ts';
+import { planRollback } from './rollback-plan.ts';
+import { activeVersions, projectionBasis } from './version-basis.ts';
+
+const rehearsedStep = { actor: 'preview', reason: 'preview' };
+
+export function lifecycleOf({ db, config }: ActionServices): Lifecycle {
+  return createLifecycle(db, config.database.readSchema, config);
+}
+
+function rehearsed(services: ActionServices): Lifecycle {
+  return lifecycleOf({ ...services, db: rehearsalOf(services.db) });
+}
+
+async function answeringText(db: Queryable, name: string): Promise<string> {
+  const highest = (await activeVersions([db], name)).at(-1);
+  return highest ? `${name}@${highest.version} answers now.` : `No version of '${name}' answers now.`;
+}
+
+type Names = 'activate' | 'rollback' | 'retire' | 'pause' | 'resume';
+
+export const versionActions: ActionDefinitions<Names> = {
+  activate: {
+    right: 'activate',
+    async preview(services, { version: id, allowBreaking }) {
+      const { name, version } = versionName(id);
+      const refusal = await refusalOf(() =>
+        rehearsed(services).activate(name, version, rehearsedStep, { allowBreaking }),
+      );
+      const breaking = (refusal?.fields.breaking ?? []) as readonly string[]; // `refuseBreaking` sets it
+      return {
+        of: id,
+        summary: `Queries for '${name}' go to ${id} at once, in all processes that declare it.`,
+        details: [await answeringText(services.db, name), ...breaking],
+        warnings: allowBreaking ? ['Clients that use what it removes will fail.'] : [],
+        refusal: refusal?.message ?? null,
+        overcomeBy: breaking.length > 0 ? ['allowBreaking'] : [],
+        basis: await projectionBasis(services.db, name),
+      };
+    },
+    async run(services, { version: id, allowBreaking }, step) {
+      const { name, version } = versionName(id);
+      await lifecycleOf(services).activate(name, version, step, { allowBreaking });
+      return { summary: `${id} is active.`, version: id };
+    },
+  },
+  rollback: {
+    right: 'rollback',
+    async preview(services, { projection: name }) {
+      const { db, config } = services;
+      const refusal = await refusalOf(async () => {
+        await planRollback([db], config, name);
+        await rehearsed(services).rollback(name, rehearsedStep);
+      });
+      const [to, from] = (await activeVersions([db], name)).slice(-2);
+      const plan = refusal ? undefined : await planRollback([db], config, name);
+      return {
+        of: name,
+        summary:
+          from && to
+            ? `${name}@${to.version} answers again, at once. ${name}@${from.version} stays current and ready.`
+            : `The highest active version of '${name}' is taken out of service.`,
+        warnings: plan?.isLeft
+          ? [`No process maintains ${name}@${to?.version}: it is at position ${to?.checkpoint}.`]
+          : [],
+        refusal: refusal?.message ?? null,
+        basis: await projectionBasis(db, name),
+      };
+    },
+    async run(services, { projection }, step) {
+      await planRollback([services.db], services.config, projection);
+      const { from, to } = await lifecycleOf(services).rollback(projection, step);
+      return {
+        summary: `${projection}@${to} answers again. ${projection}@${from} stays current and ready.`,
+        version: `${projection}@${to}`,
+      };
+    },
+  },
+  retire: {
+    right: 'retire',
+    async preview(services, { version: id, graceHours, force }) {
+      const { name, version } = versionName(id);
+      const refusal = await refusalOf(() =>
+        rehearsed(services).retire(name, version, rehearsedStep, graceHours * 3600),
+      );
+      const { answering, losing } = await retirementOf([services.db], services.db, name, version);
+      const lost = [answering, losing].flatMap((problem) => (problem === null ? [] : [`${id} ${problem}`]));
+      return {
+        of: id,
+        summary: `The maintenance of ${id} ends. Its table is dropped in ${graceHours} h. A retired version can't come back.`,
+        details: ['Its snapshots are dropped, too. A rebuild or a canary of it ends.'],
+        warnings: lost,
+        refusal: refusal?.message ?? (force ? null : (lost[0] ?? null)),
+        overcomeBy: refusal || force || lost.length === 0 ? [] : ['force'],
+        basis: [await projectionBasis(services.db, name), lost],
+      };
+    },
+    async run(services, { version: id, graceHours }, step) {
+      const { name, version } = versionName(id);
+      await lifecycleOf(services).retire(name, version, step, graceHours * 3600);
+      return {
+        summary: `${id} is retired; its table is dropped in ${graceHours} h. Remove its declaration.`,
+        version: id,
+      };
+    },
+  },
+  pause: {
+    right: 'pause',
+    async preview(services, { version: id }) {
+      const { name, version } = versionName(id);
+      const { db } = services;
+      // Not rehearsed: an inline version would leave the appends.
+      const found = (await readRegistry(db)).find((one) => one.name === name && one.version === version);
+      const refusal = !found
+        ? `${id} is not in the registry.`
+        : found.state === 'retired'
+          ? `${id} is retired: nobody maintains it.`
+          : found.paused
+            ? `${id} is paused already, since ${found.paused.since} by ${found.paused.by} (${found.paused.reason}).`
+            : null;
+      const answers = (await activeVersions([db], name)).at(-1)?.version === version;
+      return {
+        of: id,
+        summary: `No process maintains ${id} until it is resumed, also across restarts.`,
+        warnings: answers ? [`${id} answers clients: it goes on answering, from rows that grow stale.`] : [],
+        refusal,
+        basis: await projectionBasis(db, name),
+      };
+    },
+    async run(services, { version: id }, step) {
+      const { name, version } = versionName(id);
+      await lifecycleOf(services).pause(name, version, step);
+      return { summary: `${id} is paused.`, version: id };
+    },
+  },
+  resume: {
+    right: 'pause',
+    async preview(services, { version: id }) {
+      const { name, version } = versionName(id);
+      const refusal = await refusalOf(() => rehearsed(services).resume(name, version, rehearsedStep));
+      return {
+        of: id,
+        summary: `Processes maintain ${id} again, and continue where it was paused.`,
+        refusal: refusal?.message ?? null,
+        basis: await projectionBasis(services.db, name),
+      };
+    },
+    async run(services, { version: id }, step) {
+      const { name, version } = versionName(id);
+      await lifecycleOf(services).resume(name, version, step);
+      return { summary: `${id} is resumed.`, version: id };
+    },
+  },
+};

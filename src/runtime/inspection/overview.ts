@@ -1,0 +1,143 @@
+import type { GlobalPosition } from '../../events/global-position.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
+import { type ConnectionFacts, readAppendRate, readConnections } from '../../store/browsing/table-facts.ts';
+import { readStalls, type Stall } from '../../store/log/horizon.ts';
+import { type HeldLease, readLeases } from '../../store/ownership/leases.ts';
+import { type RunningProcess, readRunningDetails } from '../../store/ownership/live-processes.ts';
+import { type LostOwner, readLostOwners } from '../../store/ownership/processes.ts';
+import { readThroughput, type Throughput } from '../../store/processors/runs.ts';
+import { readStatus, type VersionStatus } from '../monitoring/status.ts';
+import { type ReactorStatus, readReactorStatus } from '../reactors/reactor-operations.ts';
+import { type AnsweringVersion, answeringVersions } from '../versions/answering-versions.ts';
+import { type BoundedCount, boundedCount, countBound, type InspectedApplication } from './application.ts';
+import { byHealth, type Health, healthOf } from './health.ts';
+
+/** A version, as an operator sees it. */
+export interface InspectedVersion {
+  readonly id: string;
+  readonly status: VersionStatus;
+  readonly health: Health;
+  /** Its declaration; undefined if this process has none. */
+  readonly declared: Projection | undefined;
+  /** Whether clients are answered by it, in at least one process. */
+  readonly answers: boolean;
+  /** Positions of the log per second in the last minute. */
+  readonly pace: number;
+  readonly rebuildPace: Pick<Throughput, 'eventsPerSecond' | 'positionsPerSecond'>;
+}
+
+export interface InspectedReactor extends ReactorStatus {
+  readonly isDeclared: boolean;
+}
+
+/** Everything that an operator sees first, read at about one time. */
+export interface Overview {
+  readonly at: string;
+  readonly head: GlobalPosition;
+  readonly horizon: GlobalPosition;
+  readonly stalls: readonly Stall[];
+  readonly appendsPerSecond: number;
+  /** Those that need attention first. */
+  readonly versions: readonly InspectedVersion[];
+  readonly reactors: readonly InspectedReactor[];
+  /** Of all versions and reactors. */
+  readonly deadLetters: BoundedCount;
+  readonly processes: readonly RunningProcess[];
+  readonly lostOwners: readonly LostOwner[];
+  readonly leases: readonly HeldLease[];
+  readonly connections: ConnectionFacts;
+  readonly answers: readonly AnsweringVersion[];
+}
+
+// A page shows no more, and an application rarely has more.
+const mostStalls = 20;
+// Positions of the log that one overview visits to tell how far all versions are behind.
+const lagPositions = 20_000;
+const mostProcesses = 200;
+const mostLeases = 1000;
+
+// A process sends a heartbeat every second or so; on a busy machine it may be late.
+const silentSeconds = 15;
+
+export async function readOverview({ db, log, config }: InspectedApplication): Promise<Overview> {
+  const horizon = await log.horizon();
+  const statuses = await readStatus(db, log, { letters: countBound + 1, positions: lagPositions });
+  const throughputs = await readThroughput(db);
+  const reactors = await readReactorStatus(db, log, countBound + 1);
+  const processes = await readRunningDetails(db, mostProcesses);
+  const answers = answeringVersions(statuses, processes);
+  const head = await log.head();
+  const versions = statuses.map((status): InspectedVersion => {
+    const own = throughputs.filter(({ name, version }) => name === status.name && version === status.version);
+    const paces = own.filter(({ kind }) => kind === 'processor').map((one) => one.positionsPerSecond);
+    const [rebuild] = own.filter(({ kind }) => kind === 'rebuild');
+    return {
+      id: `${status.name}@${status.version}`,
+      status,
+      health: healthOf(status),
+      declared: config.projections.find((one) => one.name === status.name && one.version === status.version),
+      answers: answers.some(({ name, version }) => name === status.name && version === status.version),
+      // The slowest partition decides when it has caught up.
+      pace: paces.length < status.partitions.length ? 0 : Math.min(...paces),
+      rebuildPace: rebuild ?? { eventsPerSecond: 0, positionsPerSecond: 0 },
+    };
+  });
+  const letters = [...statuses, ...reactors].map(({ deadLetters }) => deadLetters);
+  const isExact = letters.every((count) => count <= countBound);
+  return {
+    at: new Date().toISOString(),
+    head,
+    horizon,
+    stalls: (await readStalls(db)).slice(0, mostStalls),
+    appendsPerSecond: await readAppendRate(db),
+    versions: versions.toSorted(byHealth),
+    reactors: reactors.map((one) => ({ ...one, isDeclared: config.reactors.some(({ name }) => name === one.name) })),
+    deadLetters: { value: letters.reduce((sum, count) => sum + boundedCount(count).value, 0), isExact },
+    processes,
+    lostOwners: await readLostOwners(db, silentSeconds),
+    leases: await readLeases(db, mostLeases),
+    connections: await readConnections(db),
+    answers,
+  };
+}
+
+/** Seconds until it has caught up at its pace; null if it has, or if it does not move. */
+export function etaOf(left: bigint, pace: number): number | null {
+  return left > 0n && pace > 0 ? Number(left) / pace : null;
+}
+
+/** Reads the overview for everybody who looks at the same time. */
+export interface OverviewReader {
+  /** An overview that is not older than the last reading took, ten times over. */
+  read(): Promise<Overview>;
+  /** One that was read after this call. */
+  readAgain(): Promise<Overview>;
+}
+
+// The share of the time in which this process reads the overview, whoever asks for it and however long it takes.
+const restFactor = 10;
+const leastMs = 200;
+
+export function createOverviewReader(application: InspectedApplication): OverviewReader {
+  let known: { readonly overview: Overview; readonly until: number } | undefined;
+  let reading: Promise<Overview> | undefined;
+  const begin = (): Promise<Overview> => {
+    const since = performance.now();
+    const own = readOverview(application).then((overview) => {
+      const now = performance.now();
+      known = { overview, until: now + Math.max(leastMs, (now - since) * restFactor) };
+      return overview;
+    });
+    reading = own;
+    return own.finally(() => {
+      if (reading === own) reading = undefined;
+    });
+  };
+  return {
+    async read() {
+      if (known && performance.now() < known.until) return known.overview;
+      return reading ?? begin();
+    },
+    readAgain: begin,
+  };
+}

@@ -1,0 +1,250 @@
+import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
+import { keyText, type RowKey } from '../../projections/projection/projection.ts';
+import type { Queryable } from '../statements/statement.ts';
+import type { LetterError } from '../statements/stored-json.ts';
+
+/** Which dead letters to find. All conditions must hold. */
+export interface LetterFilter {
+  readonly eventType?: string | undefined;
+  readonly streamId?: string | undefined;
+  /** The whole message of the error. */
+  readonly error?: string | undefined;
+  /** Only those that failed, or only those that wait behind one. */
+  readonly failed?: boolean | undefined;
+}
+
+/** The dead letters of one table in use, or of one reactor. */
+export interface LetterSource {
+  /** The version, such as `cart_summary@2`, or the reactor. */
+  readonly of: string;
+  readonly isReactor: boolean;
+  /** The table of the version, or the name of the reactor. */
+  readonly place: string;
+}
+
+export interface BrowsedLetter {
+  /** Its number in the table, or its position if it is of a reactor: it grows in the order of the list. */
+  readonly number: bigint;
+  readonly key: RowKey | string | null;
+  readonly position: GlobalPosition;
+  readonly eventType: string;
+  readonly streamId: string;
+  readonly error: LetterError | null;
+  readonly attempts: number;
+  readonly at: string;
+  readonly requested: 'retry' | 'discard' | null;
+}
+
+/** The tables of versions that are not retired and the reactors that have dead letters; versions first, by name. */
+export async function readLetterSources(db: Queryable, of?: string): Promise<LetterSource[]> {
+  return db.query<LetterSource>({
+    text: `
+      select of, is_reactor as "isReactor", place
+      from (
+        select name || '@' || version as of, false as is_reactor, table_name as place, name, version
+        from refold.projections
+        where state <> 'retired'
+          and exists (select from refold.dead_letters as letter where letter.table_name = projections.table_name)
+        union all
+        select name, true, name, name, 0
+        from refold.reactors
+        where exists (select from refold.reactor_letters as letter where letter.reactor = reactors.name)
+      ) as source
+      where $1::text is null or of = $1
+      order by is_reactor, name, version`,
+    values: [of ?? null],
+  });
+}
+
+const columnsOfTable = `
+  id as number, key, position, event_type as "eventType", stream_id as "streamId", error, attempts, at, null as requested`;
+const columnsOfReactor = `
+  position as number, to_jsonb(key) as key, position, event_type as "eventType", stream_id as "streamId", error, attempts, at, requested`;
+
+/** The letters of a source after a number, in order: at most `$3`, whatever they are. $1 is the place, $2 the number, $4 the highest number. */
+function visited({ isReactor }: LetterSource): string {
+  return isReactor
+    ? `select ${columnsOfReactor} from refold.reactor_letters where reactor = $1 and position > $2 and ($4::bigint is null or position <= $4) order by position limit $3`
+    : `select ${columnsOfTable} from refold.dead_letters where table_name = $1 and id > $2 and ($4::bigint is null or id <= $4) order by id limit $3`;
+}
+
+const matches = `
+  ($5::text is null or "eventType" = $5)
+  and ($6::text is null or "streamId" = $6)
+  and ($7::text is null or error ->> 'message' = $7)
+  and ($8::boolean is null or (error is not null) = $8)`;
+
+function filterValues({ eventType, streamId, error, failed }: LetterFilter): unknown[] {
+  return [eventType ?? null, streamId ?? null, error ?? null, failed ?? null];
+}
+
+export interface LetterWindow {
+  readonly source: LetterSource;
+  /** Only letters after this number. */
+  readonly after: bigint;
+  /** The highest number to visit. @default none */
+  readonly upTo?: bigint | undefined;
+  /** How many letters the statement visits at most. */
+  readonly size: number;
+  readonly filter: LetterFilter;
+}
+
+/** The matching letters of one window, and the last number that was visited; null if the source has no more. */
+export async function readLetters(
+  db: Queryable,
+  { source, after, upTo, size, filter }: LetterWindow,
+): Promise<{ readonly letters: BrowsedLetter[]; readonly last: bigint | null }> {
+  const rows = await db.query<BrowsedLetter & { isMatch: boolean; visited: number }>({
+    text: `
+      with visited as materialized (${visited(source)})
+      select *, ${matches} as "isMatch", (select count(*)::integer from visited) as visited
+      from visited
+      where (${matches}) or number = (select max(number) from visited)
+      order by number`,
+    values: [source.place, after, size, upTo ?? null, ...filterValues(filter)],
+  });
+  const found = rows.at(-1);
+  return {
+    letters: rows.filter(({ isMatch }) => isMatch),
+    last: found && found.visited === size ? found.number : null,
+  };
+}
+
+/** By what dead letters are counted. */
+export type LetterGrouping = 'error' | 'event' | 'stream';
+
+export interface LetterGroup {
+  readonly error: string | null;
+  readonly eventType: string | null;
+  readonly streamId: string | null;
+  readonly count: number;
+  /** Of these, those that wait behind another. */
+  readonly waiting: number;
+  readonly firstPosition: GlobalPosition;
+  readonly lastAt: string;
+}
+
+/** Counts the matching letters of one window by groups. `last` as {@link readLetters} returns it. */
+export async function countLetters(
+  db: Queryable,
+  { source, after, size, filter }: Omit<LetterWindow, 'upTo'>,
+  by: readonly LetterGrouping[],
+): Promise<{ readonly groups: LetterGroup[]; readonly visited: number; readonly last: bigint | null }> {
+  const [row] = await db.query<{ groups: LetterGroup[] | null; visited: number; last: bigint | null }>({
+    text: `
+      with visited as materialized (${visited(source)}), groups as (
+        select
+          case when $9 then error ->> 'message' end as error,
+          case when $10 then "eventType" end as "eventType",
+          case when $11 then "streamId" end as "streamId",
+          count(*)::integer as count,
+          count(*) filter (where visited.error is null)::integer as waiting,
+          min(position)::text as "firstPosition",
+          max(at) as "lastAt"
+        from visited
+        where ${matches}
+        group by 1, 2, 3
+        order by count(*) desc
+        limit 1000
+      )
+      select
+        (select json_agg(groups) from groups) as groups,
+        (select count(*)::integer from visited) as visited,
+        (select max(number) from visited) as last`,
+    values: [
+      source.place,
+      after,
+      size,
+      null,
+      ...filterValues(filter),
+      by.includes('error'),
+      by.includes('event'),
+      by.includes('stream'),
+    ],
+  });
+  const { groups = null, visited: count = 0, last = null } = row ?? {};
+  return {
+    groups: (groups ?? []).map((group) => ({
+      ...group,
+      firstPosition: globalPosition(String(group.firstPosition)),
+      lastAt: new Date(group.lastAt).toISOString(),
+    })), // JSON has other forms
+    visited: count,
+    last: count === size ? last : null,
+  };
+}
+
+/** The letters of a source with these numbers. */
+export async function readLettersAt(
+  db: Queryable,
+  source: LetterSource,
+  numbers: readonly bigint[],
+): Promise<BrowsedLetter[]> {
+  return db.query<BrowsedLetter>({
+    text: source.isReactor
+      ? `select ${columnsOfReactor} from refold.reactor_letters where reactor = $1 and position = any ($2) order by position`
+      : `select ${columnsOfTable} from refold.dead_letters where table_name = $1 and id = any ($2) order by id`,
+    values: [source.place, numbers],
+  });
+}
+
+/** The highest number of a source's letters; null if it has none. */
+export async function highestLetter(db: Queryable, source: LetterSource): Promise<bigint | null> {
+  const [row] = await db.query<{ number: bigint }>({
+    text: source.isReactor
+      ? 'select position as number from refold.reactor_letters where reactor = $1 order by position desc limit 1'
+      : 'select id as number from refold.dead_letters where table_name = $1 order by id desc limit 1',
+    values: [source.place],
+  });
+  return row?.number ?? null;
+}
+
+/** How many later letters of its row or key wait behind a letter: counted up to `upTo`. */
+export async function countBlocked(
+  db: Queryable,
+  source: LetterSource,
+  { key, position }: Pick<BrowsedLetter, 'key' | 'position'>,
+  upTo: number,
+): Promise<number> {
+  if (key === null) return 0;
+  const later = source.isReactor
+    ? 'select from refold.reactor_letters where reactor = $1 and key = $2 and position > $3 limit $4'
+    : 'select from refold.dead_letters where table_name = $1 and key = $2::jsonb and position > $3 limit $4';
+  const [row] = await db.query<{ count: number }>({
+    text: `select count(*)::integer as count from (${later}) as later`,
+    values: [source.place, typeof key === 'string' ? key : keyText(key), position, upTo],
+  });
+  return row?.count ?? 0;
+}
+
+/** Discarded events of a version that are not recalled, after a place in log order. */
+export interface BrowsedDiscard {
+  readonly position: GlobalPosition;
+  readonly eventType: string;
+  readonly streamId: string;
+  readonly key: RowKey | null;
+  readonly actor: string;
+  readonly reason: string;
+  readonly at: string;
+}
+
+export async function readDiscardPage(
+  db: Queryable,
+  {
+    name,
+    version,
+    after,
+    limit,
+  }: { name: string; version: number; after: readonly [bigint, string] | null; limit: number },
+): Promise<BrowsedDiscard[]> {
+  return db.query<BrowsedDiscard>({
+    text: `
+      select position, event_type as "eventType", stream_id as "streamId", nullif(key, 'null') as key, actor, reason, at
+      from refold.discards
+      where name = $1 and version = $2 and recalled_at is null
+        and ($3::bigint is null or (position, key) > ($3, $4::jsonb))
+      order by position, key
+      limit $5`,
+    values: [name, version, after?.[0] ?? null, after?.[1] ?? null, limit],
+  });
+}
