@@ -20,6 +20,7 @@ const checks: readonly Step[] = [
   { script: 'codegen:check', subject: 'codegen.ts' },
   { script: 'migrations:check', subject: 'scripts/dump-schema.ts' },
   { script: 'house:check' },
+  { script: 'docs:build' },
 ];
 
 // The package's check mostly waits for the registry and the disk, so the others run meanwhile. The tests need the whole machine.

@@ -37,19 +37,22 @@ function usesOfRooms(root: string): Uses {
 
 function picture(uses: Uses): string {
   const halls = [...new Set([...uses.keys()].map(hallOf))].toReversed();
-  const lines = halls.flatMap((hall) => {
+  const pictures = halls.map((hall) => {
     const own = [...uses].filter(([room]) => hallOf(room) === hall);
     const arrows = own.flatMap(([room, used]) =>
       [...used].filter((one) => !isReached(uses, used, one)).map((one) => `    ${idOf(room)} --> ${idOf(one)}`),
     );
     return [
+      '```mermaid',
+      'flowchart TB',
       `  subgraph ${hall}`,
       ...own.map(([room]) => `    ${idOf(room)}["${room.slice(hall.length + 1)}"]`),
       ...arrows.toSorted(),
       '  end',
-    ];
+      '```',
+    ].join('\n');
   });
-  return ['```mermaid', 'flowchart TB', ...lines, '```'].join('\n');
+  return pictures.join('\n\n');
 }
 
 /** Whether one of the other rooms leads to it. Then the arrow adds nothing. */

@@ -1,7 +1,8 @@
 /** Writes docs/errors.md from the tables of error codes; with `--check`, fails if the file differs. */
-import { readFile, writeFile } from 'node:fs/promises';
+
 import { type ErrorCode, refoldCodes } from '../src/error-codes.ts';
 import { gatewayCodes } from '../src/gateway/requests/gateway-codes.ts';
+import { writeGenerated } from './generated-page.ts';
 
 const file = 'docs/errors.md';
 const codes: readonly (readonly [string, ErrorCode])[] = Object.entries({ ...refoldCodes, ...gatewayCodes });
@@ -46,8 +47,4 @@ function table(
   return [head, head.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
-if (!process.argv.includes('--check')) await writeFile(file, text);
-else if ((await readFile(file, 'utf8').catch(() => '')) !== text) {
-  console.error(`${file} differs from the tables of error codes. Run: npm run codegen`);
-  process.exitCode = 1;
-}
+await writeGenerated(file, text, 'the tables of error codes');

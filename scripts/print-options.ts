@@ -2,9 +2,10 @@
  * Writes docs/options.md from the rules of the options and the comments of their interfaces; with `--check`, fails if the file differs. Fails if an
  * option has no comment.
  */
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { allOptions } from '../src/config/all-options.ts';
 import type { NamedOption, OptionRule } from '../src/config/option-rules.ts';
+import { writeGenerated } from './generated-page.ts';
 
 const file = 'docs/options.md';
 
@@ -20,9 +21,17 @@ const interfaces: Readonly<Record<string, string>> = {
   'gateway.rateLimit': 'RateLimitOptions',
   'gateway.persistedOperations': 'PersistedOperationsOptions',
   'gateway.fieldUsage': 'FieldUsageOptions',
+  'gateway.admin': 'AdminOptions',
 };
 const extended: Readonly<Record<string, string>> = { GatewayOptions: 'GatewayPolicies' };
-const sources = ['define-config', 'database-options', 'runtime-options', 'gateway-options', 'gateway-policies'];
+const sources = [
+  'define-config',
+  'database-options',
+  'runtime-options',
+  'gateway-options',
+  'gateway-policies',
+  'admin-options',
+];
 
 interface Comment {
   readonly meaning: string;
@@ -114,14 +123,11 @@ REFOLD_RUNTIME_OWNERSHIP=lease DATABASE_URL_FILE=/run/secrets/database-url refol
 - The commands of \`refold\` read the environment. \`createRefold\` does not: what a program passes is what counts.
 - \`refold doctor\` shows which variables are in effect.
 
-Other variables: \`LOG_LEVEL\` is the lowest level that \`refold start\` and \`refold dev\` log (\`info\`). \`NODE_ENV=production\`
+Other variables: \`LOG_LEVEL\` is the lowest level that \`refold start\` and \`refold dev\` log (\`info\`), and \`LOG_FORMAT\` is \`json\` or
+\`text\` (text in a terminal, else JSON; see [operating](operating.md#logs)). \`NODE_ENV=production\`
 switches off what \`development\` switches on.
 
 ${[...new Set(allOptions.map(({ path }) => path[0] ?? ''))].map(section).join('\n\n')}
 `;
 
-if (!process.argv.includes('--check')) await writeFile(file, text);
-else if ((await readFile(file, 'utf8').catch(() => '')) !== text) {
-  console.error(`${file} differs from the options and their comments. Run: npm run codegen`);
-  process.exitCode = 1;
-}
+await writeGenerated(file, text, 'the options and their comments');

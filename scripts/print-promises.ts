@@ -1,5 +1,6 @@
 /** Writes docs/promises.md from the names of the tests in test/reference; with `--check`, fails if the file differs. */
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
+import { writeGenerated } from './generated-page.ts';
 
 const file = 'docs/promises.md';
 
@@ -62,8 +63,4 @@ function cell(content: string): string {
   return content.replaceAll('|', '\\|');
 }
 
-if (!process.argv.includes('--check')) await writeFile(file, text);
-else if ((await readFile(file, 'utf8').catch(() => '')) !== text) {
-  console.error(`${file} differs from the names of the tests in test/reference. Run: npm run codegen`);
-  process.exitCode = 1;
-}
+await writeGenerated(file, text, 'the names of the tests in test/reference');

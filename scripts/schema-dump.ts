@@ -67,6 +67,14 @@ const dumpStatement = `
     where relnamespace = (select oid from schema)
       and relkind = 'v'
     union all
+    select case relkind when 'v' then 2 else 1 end, relname, 4, lpad(objsubid::text, 3, '0'),
+      'comment on ' || case when objsubid > 0 then 'column' when relkind = 'v' then 'view' else 'table' end || ' refold.' || relname
+        || coalesce('.' || attname, '') || ' is ' || quote_literal(description) || ';'
+    from pg_description
+    join pg_class on pg_class.oid = objoid and classoid = 'pg_class'::regclass
+    left join pg_attribute on attrelid = objoid and attnum = objsubid and objsubid > 0
+    where relnamespace = (select oid from schema)
+    union all
     select 3, proname, 0, pg_get_function_identity_arguments(oid), rtrim(pg_get_functiondef(oid), E'\\n') || ';'
     from pg_proc
     where pronamespace = (select oid from schema)

@@ -39,11 +39,11 @@ const at = '2026-01-31T12:00:00.000Z';
 /** Pictures belong to a page. */
 const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'));
 
-/** Its own test executes it, with the releases of its story. */
-const tutorial = 'tutorial.md';
+/** Their own tests execute them, with the releases of their stories. */
+const tutorials = ['tutorial.md', 'retail.md'];
 
 const pages = names
-  .filter((name) => name !== tutorial)
+  .filter((name) => !tutorials.includes(name))
   .map((name) => [name, examplesIn(readFileSync(join(folder, name), 'utf8'))] as const)
   .filter(([, examples]) => examples.length > 0)
   // Examples that write come after those that read.
@@ -167,10 +167,12 @@ test('there are pages with examples', () => {
   );
 });
 
-test('the README links to every page, and no link is broken', () => {
+test('index.md lists every page once, and no link is broken', () => {
   const texts = names.map((name) => [name, readFileSync(join(folder, name), 'utf8')] as const);
-  const readme = readFileSync(join(folder, '../README.md'), 'utf8');
-  expect(texts.map(([name]) => name).filter((name) => !readme.includes(`(docs/${name})`))).toEqual([]);
+  const index = readFileSync(join(folder, 'index.md'), 'utf8');
+  const listed = [...index.matchAll(/^\| \[.*?\]\((.*?)\)/gm)].map(([, name]) => name);
+  const shows = ['index.md', 'source/[path].md']; // the list, and the files of the repository
+  expect(listed.toSorted()).toEqual(names.filter((name) => !shows.includes(name)).toSorted());
   const lost = texts.flatMap(([name, text]) =>
     [...text.matchAll(/\]\((?!https?:)([^)#]+)/g)]
       .map(([, path = '']) => path)
@@ -183,14 +185,16 @@ test('the README links to every page, and no link is broken', () => {
 test.each([
   ['security.md', 'access: {', 'invoices.ts'],
   ['extending.md', 'extendSchema(', 'extended-shop.ts'],
-  ['evolution.md', "was: ['visitor']", 'renamed-guests.ts'],
+  ['upcasting.md', "was: ['visitor']", 'renamed-guests.ts'],
   ['extending.md', "'smallCarts'", 'extended-shop.ts'],
   ['extending.md', "'checkOut'", 'extended-shop.ts'],
   ['extending.md', "'serverTime'", 'extended-shop.ts'],
   ['import.md', 'defineImport(', 'payments-import.ts'],
   ['import.md', 'function parseExactly', 'payments-import.ts'],
-  ['evolution.md', 'OrderPlacedV1', 'payload-evolution.ts'],
-  ['evolution.md', 'PersonV1', 'payload-evolution.ts'],
+  ['upcasting.md', 'OrderPlacedV1', 'payload-evolution.ts'],
+  ['upcasting.md', 'PersonV1', 'payload-evolution.ts'],
+  ['modelling.md', 'defineEvents(', '../../examples/shopping-cart/events.ts'],
+  ['modelling.md', 'defineCommand(', '../../examples/shopping-cart/shopping-cart.ts'],
   ['reactors.md', 'waitsFor: {', 'reservation-expiry.ts'],
   ['reactors.md', 'version: 2', 'booking-versions.ts'],
 ])('the code of %s with `%s` equals the code that runs', (page, part, file) => {
@@ -205,7 +209,16 @@ test.each([
   expect(shown.filter((line) => !own.test(line) && !runs.has(line))).toEqual([]);
 });
 
-test('the upcasters of evolution.md return what its schemas describe', async () => {
+test('the statements of sql.md run on the database of the running example', async () => {
+  const page = readFileSync(join(folder, 'sql.md'), 'utf8');
+  const statements = [...page.matchAll(/```sql\n(.*?)```/gs)].map(([, statement = '']) => statement);
+  expect(statements).toHaveLength(1);
+  const db = createDatabase({ url: database.url });
+  onTestFinished(() => db.close());
+  for (const text of statements) expect(await db.query({ text })).not.toEqual([]);
+});
+
+test('the upcasters of upcasting.md return what its schemas describe', async () => {
   const placed = { customer: 'ada', total: 12.5, street: 'Main St 1', city: 'Ulm', coupon: 'SPRING' };
   const address = { street: 'Main St 1', city: 'Ulm' };
   const upcast = { customerId: 'ada', totalCents: 1250, address, channel: 'unknown' };

@@ -13,7 +13,7 @@ interface OrderPlacedV2 extends Omit<OrderPlacedV1, 'total'> {
   readonly totalCents: number;
 }
 
-/** The events of the guide on payloads in older shapes, docs/evolution.md. */
+/** The events of the guide on payloads in older shapes, docs/upcasting.md. */
 export const order = defineEvents(
   'order',
   {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineEvents } from '../../src/index.ts';
 
-/** The events of evolution.md, after two renames. */
+/** The events of upcasting.md, after two renames. */
 export const guest = defineEvents(
   'guest',
   {

@@ -10,12 +10,13 @@ import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import app from '../../examples/online-retail/app.ts';
 import type { InvoiceLine } from '../../examples/online-retail/events.ts';
+import { generateSales } from '../../examples/online-retail/generated-sales.ts';
 import { beginning, type RecordedEvent } from '../../src/index.ts';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
 import { realFiles } from '../support/real-files.ts';
 import { differencesFromOracle } from '../support/retail-comparison.ts';
-import { firstLinesOf, generateRetailFile, linesOf } from '../support/retail-file.ts';
+import { firstLinesOf, linesOf } from '../support/retail-file.ts';
 import { computeRetailOracle, type RetailOracle } from '../support/retail-oracle.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -51,7 +52,7 @@ afterAll(() => rm(folder, { recursive: true }));
 
 describe('an import from the command line', () => {
   test('that is killed in the middle is finished by the next without duplicates, and the read models are exact', async () => {
-    const lines = generateRetailFile(7, 6_000);
+    const lines = generateSales(7, 6_000);
     const file = join(folder, 'generated.jsonl.gz');
     await writeFile(file, gzipSync(`${lines.join('\n')}\n`));
 
@@ -67,7 +68,7 @@ describe('an import from the command line', () => {
   });
 
   test('writes the lines in the order of the file, over all invoices', async () => {
-    const lines = generateRetailFile(8, 4_000);
+    const lines = generateSales(8, 4_000);
     const file = join(folder, 'ordered.jsonl');
     await writeFile(file, lines.join('\n'));
     await importOf(file);

@@ -2,15 +2,16 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import app from '../../examples/online-retail/app.ts';
 import type { InvoiceLine } from '../../examples/online-retail/events.ts';
+import { generateSales } from '../../examples/online-retail/generated-sales.ts';
 import { retailImport } from '../../examples/online-retail/retail-import.ts';
 import type { ImportedAppend, ImportLine, RecordedEvent } from '../../src/index.ts';
 import { createRecorder, ReadTableInMemory } from '../support/in-memory.ts';
 import { realFiles } from '../support/real-files.ts';
 import { differencesFromOracle } from '../support/retail-comparison.ts';
-import { firstLinesOf, generateRetailFile } from '../support/retail-file.ts';
+import { firstLinesOf } from '../support/retail-file.ts';
 import { computeRetailOracle } from '../support/retail-oracle.ts';
 
-const generated = generateRetailFile(20_101_201, 4_000);
+const generated = generateSales(20_101_201, 4_000);
 const real = realFiles.retail.path;
 const files = [
   { name: 'a generated file with all quirks', lines: async () => generated },
@@ -59,7 +60,7 @@ describe('the import', () => {
   test('writes one event per line of any file, one key per append, and numbers each invoice without gaps', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer(), fc.integer({ min: 0, max: 900 }), async (seed, rows) => {
-        const lines = generateRetailFile(seed, rows);
+        const lines = generateSales(seed, rows);
         const appends = await collect(appendsOf(lines));
         expect(appends.reduce((events, append) => events + append.events.length, 0)).toBe(lines.length);
         expect(new Set(appends.map((append) => append.idempotencyKey)).size).toBe(appends.length);

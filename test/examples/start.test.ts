@@ -37,7 +37,14 @@ afterAll(async () => {
 });
 
 function environment(): NodeJS.ProcessEnv {
-  return { ...process.env, DATABASE_URL: database.url, PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: 'warn' };
+  return {
+    ...process.env,
+    DATABASE_URL: database.url,
+    PORT: '0',
+    HOST: '127.0.0.1',
+    LOG_LEVEL: 'warn',
+    LOG_FORMAT: 'text',
+  };
 }
 
 /** The block of a language in the README of the example. */

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { invoice } from '../../examples/online-retail/events.ts';
+import { generateSales } from '../../examples/online-retail/generated-sales.ts';
 import { retailImport } from '../../examples/online-retail/retail-import.ts';
 import { beginning, type GlobalPosition, type Projection } from '../../src/index.ts';
 import { importEvents } from '../../src/runtime/commands/import-events.ts';
@@ -13,7 +14,7 @@ import { processorLockKey } from '../../src/store/server/lock-keys.ts';
 import { runCli, startCli } from '../support/cli.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
 import { realFiles } from '../support/real-files.ts';
-import { firstLinesOf, generateRetailFile } from '../support/retail-file.ts';
+import { firstLinesOf } from '../support/retail-file.ts';
 import { RowHistory } from '../support/row-history.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -45,7 +46,7 @@ afterAll(async () => {
 
 /** The real file's first lines, if the file is available: a history that takes a moment to fold. */
 async function firstLines(): Promise<readonly string[]> {
-  if (realFiles.retail.path === undefined) return generateRetailFile(11, 20_000);
+  if (realFiles.retail.path === undefined) return generateSales(11, 20_000);
   return firstLinesOf(realFiles.retail.path, 20_000);
 }
 
