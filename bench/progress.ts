@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Projection } from '../src/index.ts';
-import { checkpointChannel } from '../src/store/processors/checkpoints.ts';
+import { checkpointChannel } from '../src/store/processors/checkpoint-notifications.ts';
 import { check } from './check.ts';
 
 /** How far an operation has come, and when it reached each place. */

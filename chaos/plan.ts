@@ -104,7 +104,8 @@ export const actionNames: ReadonlyMap<string, ActionKind> = new Map(
 );
 
 /**
- * The steps of a run, without end: the same seed always yields the same steps. A deal begins with one action of each kind, in an order of its own, so a short
+ * The steps of a run, without end: the same seed always yields the same steps. A deal begins with one action of each kind, in an order of
+ * its own, so a short
  * run includes all kinds; then come the others, shuffled.
  */
 export function* plan(seed: number, without: ReadonlySet<ActionKind> = new Set()): Generator<Step, never> {

@@ -161,6 +161,8 @@ create table refold.dead_letters (
   foreign key (name, version) references refold.projections on delete cascade
 );
 create index dead_letters_of_table on refold.dead_letters (table_name, key, position);
+-- An operator pages through them.
+create index dead_letters_in_order on refold.dead_letters (table_name, id);
 -- Every partition of an evolveSql may meet an event of which no key is known; the first one keeps it.
 create unique index dead_letters_without_key on refold.dead_letters (table_name, position) where key is null;
 

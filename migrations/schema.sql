@@ -60,6 +60,7 @@ create table refold.changes (
   checkpoint bigint not null,
   upserted jsonb not null,
   deleted jsonb not null,
+  traceparent text,
   at timestamp with time zone not null default now()
 );
 
@@ -88,6 +89,8 @@ create table refold.dead_letters (
 alter table refold.dead_letters add constraint dead_letters_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
 
 alter table refold.dead_letters add constraint dead_letters_pkey PRIMARY KEY (id);
+
+CREATE INDEX dead_letters_in_order ON refold.dead_letters USING btree (table_name, id);
 
 CREATE INDEX dead_letters_of_table ON refold.dead_letters USING btree (table_name, key, "position");
 
@@ -132,6 +135,28 @@ CREATE INDEX events_by_correlation ON refold.events USING brin (((metadata ->> '
 CREATE TRIGGER events_are_immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON refold.events FOR EACH STATEMENT EXECUTE FUNCTION refold.refuse_change();
 
 CREATE TRIGGER tag_writer BEFORE INSERT ON refold.events FOR EACH STATEMENT EXECUTE FUNCTION refold.tag_writer();
+
+comment on table refold.events is 'The event log. Rows are never changed or removed; a trigger refuses it.';
+
+comment on column refold.events.position is 'The place in the whole log. Rises, with gaps.';
+
+comment on column refold.events.stream_position is 'The place in the stream: 1, 2, 3, … without gaps.';
+
+comment on column refold.events.recorded_at is 'When it was appended, by the clock of the server.';
+
+comment on column refold.events.id is 'The id of the event. Its last eight digits are the anchor of the position.';
+
+comment on column refold.events.payload_version is 'The shape of the payload. Upcasters convert older ones when they are read.';
+
+comment on column refold.events.family is 'The kind of stream, by its stored name.';
+
+comment on column refold.events.stream_id is 'The stream within its family.';
+
+comment on column refold.events.type is 'The type of the event, by its stored name.';
+
+comment on column refold.events.payload is 'What happened.';
+
+comment on column refold.events.metadata is 'Correlation, causation, actor, trace context, and keys of your own.';
 
 create table refold.field_usage (
   path text collate "C" not null,
@@ -229,6 +254,30 @@ create table refold.processes (
 
 alter table refold.processes add constraint processes_pkey PRIMARY KEY (id);
 
+comment on table refold.processes is 'The running processes. One that was killed stays for a while; its heartbeat_at is older than 15 seconds.';
+
+comment on column refold.processes.id is 'Drawn by the process at its start.';
+
+comment on column refold.processes.name is 'Such as web-1:4711: the host and the process id, or a chosen name.';
+
+comment on column refold.processes.role is 'gateway, worker or all.';
+
+comment on column refold.processes.versions is 'The versions that it declares, such as cart_summary@2.';
+
+comment on column refold.processes.declares is 'The units of work that it could do, such as "processor cart_summary@2/0".';
+
+comment on column refold.processes.owns is 'Those that it does.';
+
+comment on column refold.processes.keeps is 'Those of them that it keeps at any load.';
+
+comment on column refold.processes.started_at is 'When it started.';
+
+comment on column refold.processes.heartbeat_at is 'When it last reported.';
+
+comment on column refold.processes.payload_versions is 'The payload versions that it can read, by family and type, above 1.';
+
+comment on column refold.processes.reactor_versions is 'The versions of reactors that it declares, other than 1.';
+
 create table refold.processors (
   name text collate "C" not null,
   version integer not null,
@@ -282,6 +331,40 @@ alter table refold.projections add constraint projections_pkey PRIMARY KEY (name
 alter table refold.projections add constraint projections_state_check CHECK ((state = ANY (ARRAY['building'::text, 'ready'::text, 'active'::text, 'retired'::text, 'failed'::text])));
 
 CREATE TRIGGER begin_changes AFTER UPDATE ON refold.projections FOR EACH ROW WHEN (((old.generation <> new.generation) OR ((old.state = 'building'::text) AND (new.state <> 'building'::text)))) EXECUTE FUNCTION refold.raise_floors_to_checkpoints();
+
+comment on table refold.projections is 'The registry: every version that was ever declared.';
+
+comment on column refold.projections.name is 'The read model.';
+
+comment on column refold.projections.version is 'The version of the read model.';
+
+comment on column refold.projections.state is 'building, ready, active, retired or failed.';
+
+comment on column refold.projections.held_by is 'What keeps a ready version from becoming active: operator, breaking, verification, dead-letters or partial.';
+
+comment on column refold.projections.held_reason is 'The same in words, with the way out.';
+
+comment on column refold.projections.paused_at is 'When an operator paused it; null if it is not paused.';
+
+comment on column refold.projections.paused_by is 'Who paused it.';
+
+comment on column refold.projections.paused_reason is 'Why.';
+
+comment on column refold.projections.table_schema is 'The schema of its read table.';
+
+comment on column refold.projections.table_name is 'Its read table. The stable view has the name of the read model.';
+
+comment on column refold.projections.table_fingerprint is 'A hash of the declared table.';
+
+comment on column refold.projections.code_fingerprint is 'A hash of the code that fills the table.';
+
+comment on column refold.projections.definition is 'What the declaration says: columns, events, relations, GraphQL names.';
+
+comment on column refold.projections.generation is 'How many tables the version has had: each rebuild adds one.';
+
+comment on column refold.projections.declared_at is 'When a process first declared it.';
+
+comment on column refold.projections.state_changed_at is 'When it got its state.';
 
 create table refold.reactor_attempts (
   reactor text collate "C" not null,
@@ -443,6 +526,32 @@ create table refold.runs (
 
 alter table refold.runs add constraint runs_pkey PRIMARY KEY (name, version, partition, kind, started_at);
 
+comment on table refold.runs is 'The work of each processor in intervals of ten seconds, kept for seven days. An interval without work has no row.';
+
+comment on column refold.runs.name is 'The read model.';
+
+comment on column refold.runs.version is 'The version of the read model.';
+
+comment on column refold.runs.partition is 'The partition, from 0.';
+
+comment on column refold.runs.kind is 'processor, or rebuild for a table that is built beside the one that serves.';
+
+comment on column refold.runs.started_at is 'The start of the interval.';
+
+comment on column refold.runs.ended_at is 'The end of its last batch.';
+
+comment on column refold.runs.from_position is 'The checkpoint at the start.';
+
+comment on column refold.runs.to_position is 'The checkpoint at the end.';
+
+comment on column refold.runs.batches is 'Transactions.';
+
+comment on column refold.runs.events is 'Events folded.';
+
+comment on column refold.runs.rows is 'Rows written.';
+
+comment on column refold.runs.busy_ms is 'Milliseconds of work.';
+
 create table refold.shadow_counts (
   name text collate "C" not null,
   version integer not null,
@@ -577,6 +686,24 @@ alter table refold.transitions add constraint transitions_pkey PRIMARY KEY (id);
 
 CREATE INDEX transitions_of_version ON refold.transitions USING btree (name, version, id);
 
+comment on table refold.transitions is 'The audit log of versions: every change of a state, and every requested rebuild.';
+
+comment on column refold.transitions.id is 'The order of the transitions.';
+
+comment on column refold.transitions.name is 'The read model.';
+
+comment on column refold.transitions.version is 'The version of the read model.';
+
+comment on column refold.transitions.from_state is 'The state before; null for a new version.';
+
+comment on column refold.transitions.to_state is 'The state after. The same as before if something else was changed.';
+
+comment on column refold.transitions.actor is 'Who did it: a process, or a user and host.';
+
+comment on column refold.transitions.reason is 'Why.';
+
+comment on column refold.transitions.at is 'When.';
+
 create table refold.usage_clients (
   day date not null,
   client text collate "C" not null,
@@ -618,6 +745,38 @@ alter table refold.verifications add constraint verifications_name_version_fkey 
 
 alter table refold.verifications add constraint verifications_pkey PRIMARY KEY (name, version, kind);
 
+comment on table refold.verifications is 'The comparisons of rows with the log: before an activation, and repeated as an audit.';
+
+comment on column refold.verifications.name is 'The read model.';
+
+comment on column refold.verifications.version is 'The version of the read model.';
+
+comment on column refold.verifications.kind is 'activation or audit.';
+
+comment on column refold.verifications.round is 'How many have ended.';
+
+comment on column refold.verifications.owner is 'The process that compares now.';
+
+comment on column refold.verifications.busy_until is 'Until when that process has it, unless it renews this.';
+
+comment on column refold.verifications.next_at is 'When the next one is due.';
+
+comment on column refold.verifications.ended_at is 'When the last one ended.';
+
+comment on column refold.verifications.position is 'The position at which the last one compared.';
+
+comment on column refold.verifications.rows_compared is 'Rows that the last one compared.';
+
+comment on column refold.verifications.differences is 'Rows of the last one that differed.';
+
+comment on column refold.verifications.total_rows_compared is 'Rows that all of them compared.';
+
+comment on column refold.verifications.total_differences is 'Rows of all of them that differed.';
+
+comment on column refold.verifications.samples is 'The last rows found to differ, until the version is rebuilt.';
+
+comment on column refold.verifications.found_at is 'When these were found.';
+
 create view refold.advisory_locks as
  SELECT pid,
     virtualtransaction,
@@ -654,6 +813,32 @@ create view refold.lag as
              CROSS JOIN LATERAL jsonb_array_elements_text((filter.value -> 'types'::text)) type(value))), 10000) unread(events, exact, oldest))
   WHERE (projections.state <> 'retired'::text);
 
+comment on view refold.lag is 'How far each processor is behind the log: one row for each partition of a version that is not retired.';
+
+comment on column refold.lag.name is 'The read model, such as cart_summary.';
+
+comment on column refold.lag.version is 'The version of the read model.';
+
+comment on column refold.lag.partition is 'The partition, from 0.';
+
+comment on column refold.lag.state is 'The state of the version: building, ready, active or failed.';
+
+comment on column refold.lag.checkpoint is 'The position up to which events are folded.';
+
+comment on column refold.lag.head is 'The last position that was drawn.';
+
+comment on column refold.lag.positions is 'Positions between the two, with gaps and with events of other types.';
+
+comment on column refold.lag.events is 'Events that it handles and has not folded yet. Beyond 10,000 positions, only those among the first of them.';
+
+comment on column refold.lag.exact is 'Whether events counts all of them.';
+
+comment on column refold.lag.seconds is 'The age of the first of them, 0 if there is none.';
+
+comment on column refold.lag.paused is 'Whether an operator has paused the version.';
+
+comment on column refold.lag.starts_after is 'Of a partial version: the position after which it begins.';
+
 create view refold.stalls as
  SELECT tags.tag,
     tags.pid,
@@ -668,6 +853,24 @@ create view refold.stalls as
      LEFT JOIN pg_locks own_id ON (((tags.pid IS NULL) AND (own_id.locktype = 'transactionid'::text) AND (own_id.virtualtransaction = tags.virtualtransaction))))
      LEFT JOIN pg_prepared_xacts prepared ON ((prepared.transaction = own_id.transactionid)))
   ORDER BY tags.tag;
+
+comment on view refold.stalls is 'The transactions that append now. The first one holds the horizon back: events above its tag can''t be read until it ends.';
+
+comment on column refold.stalls.tag is 'The last position that was drawn before the transaction drew its first.';
+
+comment on column refold.stalls.pid is 'The process id of the session; null for a prepared transaction.';
+
+comment on column refold.stalls.application_name is 'The name that the session gave itself.';
+
+comment on column refold.stalls.state is 'The state of the session, or prepared.';
+
+comment on column refold.stalls.seconds is 'How long the transaction is open.';
+
+comment on column refold.stalls.query is 'The last statement of the session; null without the right to see it.';
+
+comment on column refold.stalls.role is 'The role of the session.';
+
+comment on column refold.stalls.client_address is 'The address of the client; null for a local socket.';
 
 create view refold.tags as
  SELECT pid,
@@ -703,6 +906,28 @@ create view refold.throughput as
            FROM refold.runs
           WHERE (runs.started_at >= (now() - '00:01:00'::interval))) recent
   GROUP BY name, version, partition, kind, seconds;
+
+comment on view refold.throughput is 'The rates of each processor over the last minute, by kind of work. A processor without work in that minute has no row.';
+
+comment on column refold.throughput.name is 'The read model.';
+
+comment on column refold.throughput.version is 'The version of the read model.';
+
+comment on column refold.throughput.partition is 'The partition, from 0.';
+
+comment on column refold.throughput.kind is 'processor, or rebuild for a table that is built beside the one that serves.';
+
+comment on column refold.throughput.events is 'Events folded.';
+
+comment on column refold.throughput.rows is 'Rows written.';
+
+comment on column refold.throughput.events_per_second is 'Events folded per second.';
+
+comment on column refold.throughput.rows_per_second is 'Rows written per second.';
+
+comment on column refold.throughput.positions_per_second is 'Positions of the log passed per second.';
+
+comment on column refold.throughput.busy_share is 'The share of the time in which it worked, from 0 to 1.';
 
 CREATE OR REPLACE FUNCTION refold.anchor(of_position bigint)
  RETURNS text
@@ -1321,7 +1546,7 @@ begin
 end $function$;
 
 CREATE OR REPLACE FUNCTION refold.recent_changes(of_name text, of_version integer, seen bigint[], max_batches integer, known bigint DEFAULT NULL::bigint, complete bigint DEFAULT NULL::bigint)
- RETURNS TABLE(checkpoints json, read_at double precision, live boolean, forgotten bigint, changed_at bigint, upserted jsonb, deleted jsonb, anchor text, known_anchor text, server_start bigint)
+ RETURNS TABLE(checkpoints json, read_at double precision, live boolean, forgotten bigint, changed_at bigint, upserted jsonb, deleted jsonb, traceparent text, anchor text, known_anchor text, server_start bigint)
  LANGUAGE plpgsql
  STABLE
  SET plan_cache_mode TO 'force_generic_plan'
@@ -1333,8 +1558,8 @@ begin
   return query
   with reached as (
     select
-      json_agg(refold.reached(processor.name, processor.version, processor.checkpoint)::text order by processor.partition) as checkpoints,
-      min(processor.checkpoint) as least,
+      json_agg(processor.reached::text order by processor.partition) as checkpoints,
+      min(processor.reached) as least,
       exists (
         select from refold.inline_versions as inline
         where inline.name = of_name and inline.version = of_version and inline.status = 'live'
@@ -1344,12 +1569,15 @@ begin
         from refold.change_floors as floor
         where floor.name = of_name and floor.version = of_version
       ) as forgotten
-    from refold.processors as processor
-    where processor.name = of_name and processor.version = of_version
+    from (
+      select partition, refold.reached(name, version, checkpoint) as reached
+      from refold.processors
+      where name = of_name and version = of_version
+    ) as processor
   ), anchored as (
     select
       reached.*,
-      refold.anchor(case when reached.live then complete else reached.least end) as anchor,
+      refold.anchor(case when reached.live then least(complete, reached.least) else reached.least end) as anchor,
       refold.anchor(known) as known_anchor
     from reached
   )
@@ -1361,6 +1589,7 @@ begin
     change.checkpoint,
     change.upserted,
     change.deleted,
+    change.traceparent,
     anchored.anchor,
     anchored.known_anchor,
     refold.server_start()
@@ -1369,7 +1598,7 @@ begin
     select of_partition.*
     from unnest(seen) with ordinality as seen_of (checkpoint, number)
     cross join lateral (
-      select change.checkpoint, change.upserted, change.deleted
+      select change.checkpoint, change.upserted, change.deleted, change.traceparent
       from refold.changes as change
       where change.name = of_name
         and change.version = of_version

@@ -221,6 +221,12 @@ export const refoldCodes = {
     why: 'Its state does not allow it, or it does not exist.',
     do: 'See `refold status`; the message says what is possible.',
   },
+  PREVIEW_OUTDATED: {
+    status: null,
+    what: 'An action of the admin API is not the one that was previewed, or what it concerns has changed since. Nothing was done.',
+    why: 'Somebody else, or the application itself, was faster.',
+    do: 'Preview it again, and decide again.',
+  },
   PROCESSOR_FENCED: {
     status: null,
     what: 'A process may no longer write a read table. Nothing was written.',

@@ -22,6 +22,7 @@ export { defineCommand } from './commands/define-command.ts';
 export type { StreamState } from './commands/define-state.ts';
 export { defineState } from './commands/define-state.ts';
 export type { StateOptions, StateSnapshots } from './commands/state-snapshots.ts';
+export type { AdminCaller, AdminOptions, AdminRight, AdminRights, AdminToken } from './config/admin-options.ts';
 export type { DatabaseOptions } from './config/database-options.ts';
 export type { Declarations } from './config/declarations.ts';
 export type { Config, ConfigOptions } from './config/define-config.ts';
@@ -33,6 +34,7 @@ export type {
   PersistedOperationsOptions,
   RateLimitOptions,
 } from './config/gateway-policies.ts';
+export type { ReadStoreOptions } from './config/read-store-options.ts';
 export type { AuditOptions, OwnershipKind, PollingOptions, RuntimeOptions } from './config/runtime-options.ts';
 export type { InputIssue, RefoldErrorCode } from './errors.ts';
 export { CommandRejected, ConcurrencyConflict, InvalidInput, RefoldError } from './errors.ts';
@@ -51,6 +53,7 @@ export { defineEvents } from './events/event-family.ts';
 export type { GlobalPosition } from './events/global-position.ts';
 export { beginning, globalPosition } from './events/global-position.ts';
 export { type JwtOptions, jwt } from './gateway/policies/jwt.ts';
+export { createLogger, type LogOptions } from './logger.ts';
 export type {
   Column,
   Columns,

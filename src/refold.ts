@@ -3,6 +3,7 @@ import type { ExecutionResult } from 'graphql';
 import { type Logger, pino } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Viewer } from './access.ts';
+import type { Admin } from './admin/create-admin.ts';
 import type { Command } from './commands/define-command.ts';
 import type { Config } from './config/define-config.ts';
 import { importWithGraphql } from './config/graphql-package.ts';
@@ -10,6 +11,7 @@ import { maintainedBy } from './config/maintained.ts';
 import { invalidConfig } from './config/option-checks.ts';
 import type { Gateway } from './gateway/create-gateway.ts';
 import type { HealthServer } from './gateway/http/health-server.ts';
+import { createLogger } from './logger.ts';
 import type { SchemaEvolution } from './runtime/activation/schema-evolution.ts';
 import type { ExecuteOptions, ExecuteResult } from './runtime/commands/command-handler.ts';
 import type { EventSource } from './runtime/consumers/event-source.ts';
@@ -22,7 +24,9 @@ import type { Versions } from './runtime/versions/versions.ts';
 import type { SchemaExtension } from './schema/extend-schema.ts';
 import { type DatabaseServer, startEmbeddedPostgres } from './store/embedded/embedded-postgres.ts';
 import type { EventLog } from './store/event-log.ts';
+import { isOutage } from './store/postgres/database-errors.ts';
 import { migrate } from './store/server/migrate.ts';
+import { startTracing } from './tracing.ts';
 
 export interface RefoldOptions {
   /**
@@ -120,16 +124,18 @@ export interface ReloadableRefold extends Refold {
 
 export async function createReloadableRefold(config: Config, options: RefoldOptions = {}): Promise<ReloadableRefold> {
   const development = config.development ?? process.env.NODE_ENV !== 'production';
-  const logger = options.logger ?? pino({ name: 'refold', level: 'warn' }, pino.destination(2));
+  const logger = options.logger ?? createDefaultLogger(config);
   const role = options.role ?? 'all';
   if (role === 'gateway' && options.only !== undefined)
     throw invalidConfig(
       "'only' names what a process maintains, and a gateway maintains nothing. Leave one of them out.",
     );
   const maintained = maintainedBy(config, options.only);
+  const owner = options.name ?? `${hostname()}:${process.pid}`;
   // Loaded on demand: declarations, CLI commands and workers do not need GraphQL, and start in half the time without it.
   const { checkSchema } = await importWithGraphql(() => import('./schema/check-schema.ts'));
   checkSchema(config);
+  await startTracing();
   const stops: (() => Promise<void>)[] = [];
   let stopping: Promise<void> | undefined;
   const stop = () => {
@@ -143,12 +149,13 @@ export async function createReloadableRefold(config: Config, options: RefoldOpti
     const server = await databaseServer(config, logger);
     stops.push(() => server.stop());
     if (options.migrate ?? (development || config.database.url === undefined)) await migrate(server.url);
+    if (options.migrate ?? development) await migrateStores(config, logger);
     const { createWorkMetrics } = await import('./runtime/monitoring/work-metrics.ts');
-    const metrics = createWorkMetrics();
+    const metrics = createWorkMetrics(logger);
     const runtime = await startRuntime({
       config,
       url: server.url,
-      owner: options.name ?? `${hostname()}:${process.pid}`,
+      owner,
       development,
       maintain: role !== 'gateway',
       maintained,
@@ -162,11 +169,14 @@ export async function createReloadableRefold(config: Config, options: RefoldOpti
     if (role === 'worker') health = await openHealth(config, runtime, metrics.registry);
     stops.push(async () => health?.stopping());
     const declared = { config };
+    const admin = role === 'worker' ? undefined : await openAdmin(declared, runtime, server.url, owner);
+    if (admin) stops.push(() => admin.close());
     const gateway =
       role === 'worker'
         ? undefined
-        : await openGateway(declared, runtime, metrics.registry, { ...options, development });
+        : await openGateway(declared, runtime, metrics.registry, admin, { ...options, development });
     if (gateway) stops.push(() => gateway.close());
+    stops.push(async () => admin?.endSubscriptions());
     return {
       url: gateway?.url,
       healthUrl: health?.url,
@@ -209,10 +219,27 @@ export async function createReloadableRefold(config: Config, options: RefoldOpti
   }
 }
 
+/** To standard error, because standard output belongs to the program. */
+function createDefaultLogger({ projections }: Config): Logger {
+  return createLogger({ name: 'refold', level: 'warn', projections, destination: pino.destination(2) });
+}
+
 async function databaseServer(config: Config, logger: Logger): Promise<DatabaseServer> {
   const { url } = config.database;
   if (url !== undefined) return { url, stop: async () => {} };
   return startEmbeddedPostgres({ dataDir: embeddedDataDir, say: (line) => logger.info(line) });
+}
+
+/** A store that does not respond must not keep the others from starting. */
+async function migrateStores({ readStores }: Config, logger: Logger): Promise<void> {
+  for (const [name, { url }] of Object.entries(readStores)) {
+    try {
+      await migrate(url);
+    } catch (error) {
+      if (!isOutage(error)) throw error;
+      logger.warn({ err: error }, `the read store '${name}' could not be migrated`);
+    }
+  }
 }
 
 /** Answers probes and scrapes of a worker, until everything else has stopped. */
@@ -225,14 +252,34 @@ async function openHealth(config: Config, runtime: Runtime, registry: Registry):
   return serveHealth({ host: config.gateway.host, port, problems, metrics: createRuntimeMetrics(runtime, registry) });
 }
 
+/** Undefined if it is not configured. */
+async function openAdmin(
+  declared: { readonly config: Config },
+  runtime: Runtime,
+  url: string,
+  name: string,
+): Promise<Admin | undefined> {
+  const { admin } = declared.config.gateway;
+  if (!admin) return undefined;
+  const { createAdmin } = await import('./admin/create-admin.ts');
+  return createAdmin({
+    get config() {
+      return declared.config;
+    },
+    ...{ admin, runtime, url, process: name, logger: runtime.logger },
+  });
+}
+
 async function openGateway(
   declared: { readonly config: Config },
   runtime: Runtime,
   registry: Registry,
+  admin: Admin | undefined,
   options: RefoldOptions & { development: boolean },
 ): Promise<Gateway> {
   const { config } = declared;
   const { createGateway } = await import('./gateway/create-gateway.ts');
+  const { serveAdminPage } = await import('./gateway/http/admin-page.ts');
   const { createRuntimeMetrics } = await import('./runtime/monitoring/metrics.ts');
   return createGateway({
     services: {
@@ -263,6 +310,7 @@ async function openGateway(
     drainSeconds: config.gateway.drainSeconds ?? 0,
     logger: runtime.logger,
     metrics: createRuntimeMetrics(runtime, registry),
+    ...(admin ? { admin: [admin.handler, serveAdminPage()] } : {}),
     ...(options.defaultQuery === undefined ? {} : { defaultQuery: options.defaultQuery }),
   });
 }

@@ -56,7 +56,8 @@ interface CommonOptions<Name extends string, I extends StandardSchemaV1, L, E> {
   readonly emits?: readonly E[];
   /**
    * Loads what the decision needs from elsewhere, such as a price or an exchange rate; `decide` receives it as `loaded`. It may be asynchronous.
-   * It runs once for each execution, before the streams are read, also if `decide` runs again. Write it before `decide`: TypeScript infers in that order.
+   * It runs once for each execution, before the streams are read, also if `decide` runs again. Write it before `decide`: TypeScript infers
+   * in that order.
    * @default nothing is loaded
    */
   readonly load?: (input: StandardSchemaV1.InferOutput<I>, context: LoadContext) => L | Promise<L>;

@@ -32,7 +32,8 @@ export interface Command<
   /**
    * Returns the streams that the command decides on: at least one, each once.
    *
-   * @throws RefoldError `INVALID_DECISION` if the declaration returned no streams, {@link InvalidInput} if the input leads to ids that no command can use.
+   * @throws RefoldError `INVALID_DECISION` if the declaration returned no streams, {@link InvalidInput} if the input leads to ids that no
+   * command can use.
    */
   streamsOf(input: unknown): readonly CommandStream[];
   /** Returns what the declaration's `load` resolves to; undefined without one. */

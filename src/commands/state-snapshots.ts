@@ -17,7 +17,10 @@ export interface StateOptions<S = unknown> {
    * `initial`, the handlers, `encode`, `decode` and the family's upcasters by itself. A snapshot of other code is never read.
    */
   readonly codeVersion?: string | number;
-  /** Converts a state to JSON. Needed if a JSON round trip would change the state, for example a `bigint`, a `Date` or a `Map`. Give both functions, or neither. */
+  /**
+   * Converts a state to JSON. Needed if a JSON round trip would change the state, for example a `bigint`, a `Date` or a `Map`. Give both
+   * functions, or neither.
+   */
   readonly encode?: (state: S) => unknown;
   /** Converts the output of `encode` back to the state. */
   readonly decode?: (json: never) => S;

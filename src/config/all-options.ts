@@ -5,6 +5,7 @@ import { runtimeRules } from './runtime-options.ts';
 
 const table: OptionTable = {
   database: { kind: 'group', of: databaseRules },
+  readStores: { kind: 'json' },
   runtime: { kind: 'group', of: runtimeRules },
   gateway: { kind: 'group', of: gatewayRules },
   development: { kind: 'boolean' },

@@ -14,23 +14,27 @@ export interface ConnectionShares {
 export interface ConnectionUse {
   readonly database: { readonly maxConnections: number; readonly notifications: boolean };
   readonly projections: readonly Pick<Projection, 'mode'>[];
+  readonly gateway: { readonly admin: object | undefined };
 }
 
 // Two batched append statements run at a time; the rest is for appends in order.
 const maxAppends = 4;
+/** Connections of the admin page and its API. */
+export const adminConnections = 2;
 // A transaction may wait for another connection of its pool.
-const least = 2;
+export const least = 2;
 
 /** Divides the connections of a process. @throws RefoldError `INVALID_CONFIG` if there are too few */
-export function shareConnections({ database, projections }: ConnectionUse): ConnectionShares {
+export function shareConnections({ database, projections, gateway }: ConnectionUse): ConnectionShares {
   const { maxConnections, notifications } = database;
   const folds = projections.some(({ mode }) => mode === 'inline');
-  const alone = notifications ? 2 : 1;
+  const admin = gateway.admin ? adminConnections : 0;
+  const alone = (notifications ? 2 : 1) + admin;
   const needed = alone + (folds ? 3 : 2) * least;
   if (maxConnections < needed)
     throw invalidConfig(
       `database.maxConnections is ${maxConnections}; this application needs ${needed} in a process: ` +
-        `${least} for batches, ${least} for reads, ${folds ? `${least} for appends that inline projections fold, ` : ''}1 for ownership${notifications ? ', 1 for notifications' : ''}.`,
+        `${least} for batches, ${least} for reads, ${folds ? `${least} for appends that inline projections fold, ` : ''}1 for ownership${notifications ? ', 1 for notifications' : ''}${admin ? `, ${admin} for the admin page` : ''}.`,
     );
   const shared = maxConnections - alone;
   const appends = folds ? Math.min(maxAppends, Math.max(least, Math.floor(shared / 6))) : 0;

@@ -9,10 +9,17 @@ import { type CheckedDatabase, checkDatabase, type DatabaseOptions } from './dat
 import { checkDeclarations, type Declarations, distinctFamilies } from './declarations.ts';
 import { type CheckedGateway, checkGateway, type GatewayOptions } from './gateway-options.ts';
 import { invalidConfig, refuseUnknown } from './option-checks.ts';
+import { type CheckedReadStores, checkReadStores, type ReadStoreOptions } from './read-store-options.ts';
 import { type CheckedRuntime, checkRuntime, type RuntimeOptions } from './runtime-options.ts';
 
 export interface ConfigOptions extends Declarations {
   readonly database?: DatabaseOptions;
+  /**
+   * Further databases of read models, by name. A projection names its store with `store`. The log, reactors and inline versions stay in the
+   * database of `database`, which is the store `default`.
+   * @default none: one database holds all
+   */
+  readonly readStores?: Readonly<Record<string, ReadStoreOptions>>;
   readonly runtime?: RuntimeOptions;
   readonly gateway?: GatewayOptions;
   /** Additional types and fields for the generated schema, created with {@link extendSchema}. */
@@ -33,6 +40,7 @@ export interface Config {
   readonly reactors: readonly Reactor[];
   readonly imports: readonly Import[];
   readonly database: CheckedDatabase;
+  readonly readStores: CheckedReadStores;
   readonly gateway: CheckedGateway;
   readonly runtime: CheckedRuntime;
   readonly auth: Authenticator | undefined;
@@ -57,6 +65,7 @@ export function defineConfig(options: ConfigOptions): Config {
     'reactors',
     'imports',
     'database',
+    'readStores',
     'runtime',
     'gateway',
     'auth',
@@ -75,7 +84,8 @@ export function defineConfig(options: ConfigOptions): Config {
     throw invalidConfig("'schema' holds something that extendSchema did not make.");
   const { database = {}, runtime = {}, gateway = {} } = options;
   const checkedDatabase = checkDatabase(database);
-  shareConnections({ database: checkedDatabase, projections });
+  const checkedGateway = checkGateway(gateway);
+  shareConnections({ database: checkedDatabase, projections, gateway: checkedGateway });
   return Object.freeze({
     kind: 'config',
     families,
@@ -84,8 +94,9 @@ export function defineConfig(options: ConfigOptions): Config {
     reactors: Object.freeze([...reactors]),
     imports: Object.freeze([...imports]),
     database: checkedDatabase,
+    readStores: checkReadStores(options.readStores ?? {}, projections),
     runtime: checkRuntime(runtime, database),
-    gateway: checkGateway(gateway),
+    gateway: checkedGateway,
     auth: options.auth,
     schema: options.schema,
     development: options.development,

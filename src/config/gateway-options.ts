@@ -1,3 +1,4 @@
+import { type AdminOptions, adminRules, type CheckedAdmin, checkAdmin } from './admin-options.ts';
 import { type CheckedPolicies, checkPolicies, type GatewayPolicies, policyRules } from './gateway-policies.ts';
 import { checkBoolean, checkNumbers, invalidConfig, type NumberRule, refuseUnknown } from './option-checks.ts';
 import type { OptionRule } from './option-rules.ts';
@@ -39,6 +40,18 @@ export interface GatewayOptions extends GatewayPolicies {
    * @default true
    */
   readonly compiledQueries?: boolean;
+  /**
+   * Whether each operation is logged, at the level `info`: its name, type, client, duration, outcome and position. Variables and rows are never
+   * logged.
+   * @default false
+   */
+  readonly requestLog?: boolean;
+  /**
+   * Whether one query may read several read stores. Each store is then read in a snapshot of its own, at a position of its own, and a header
+   * `refold-position: 1` returns the position of each read model. If false, such a query is refused. Filters never reach another store.
+   * @default false
+   */
+  readonly acrossStores?: boolean;
   /** Whether GraphiQL and introspection are enabled. @default true in development, false in production */
   readonly graphiql?: boolean;
   /** How long a query waits for the position that it requires, in milliseconds. @default 5000 */
@@ -79,18 +92,24 @@ export interface GatewayOptions extends GatewayPolicies {
    * refused with 429. @default 1000
    */
   readonly maxSocketsPerClient?: number;
+  /**
+   * Who may use the admin page at `/admin` and its API at `/admin/graphql`. They take two more connections to the database.
+   * @default none: neither is served. `refold dev` serves both to whoever has the token that it prints
+   */
+  readonly admin?: AdminOptions;
 }
 
 /** The options, checked and complete. */
 export type CheckedGateway = Omit<
   Required<GatewayOptions>,
-  'graphiql' | 'allowedHosts' | 'drainSeconds' | 'proxies' | keyof GatewayPolicies
+  'graphiql' | 'allowedHosts' | 'drainSeconds' | 'proxies' | 'admin' | keyof GatewayPolicies
 > &
   CheckedPolicies & {
     readonly graphiql: boolean | undefined;
     readonly drainSeconds: number | undefined;
     readonly proxies: number | undefined;
     readonly allowedHosts: readonly string[] | undefined;
+    readonly admin: CheckedAdmin | undefined;
   };
 
 // Options without a default.
@@ -123,10 +142,13 @@ export const gatewayRules = {
   graphiql: { kind: 'boolean' },
   compression: { kind: 'boolean' },
   compiledQueries: { kind: 'boolean' },
+  requestLog: { kind: 'boolean' },
+  acrossStores: { kind: 'boolean' },
   ...policyRules,
   ...numbers,
   port: { ...numbers.port, also: 'PORT' },
   ...optionalNumbers,
+  admin: { kind: 'group', of: adminRules },
 } as const satisfies Record<keyof GatewayOptions, OptionRule>;
 
 /** @throws RefoldError `INVALID_CONFIG` */
@@ -138,8 +160,11 @@ export function checkGateway(gateway: GatewayOptions): CheckedGateway {
     drainSeconds: checkOptional(gateway, 'drainSeconds'),
     proxies: checkOptional(gateway, 'proxies'),
     graphiql: gateway.graphiql,
+    admin: gateway.admin && checkAdmin(gateway.admin),
     compression: checkBoolean('gateway.compression', gateway.compression ?? true),
     compiledQueries: checkBoolean('gateway.compiledQueries', gateway.compiledQueries ?? true),
+    requestLog: checkBoolean('gateway.requestLog', gateway.requestLog ?? false),
+    acrossStores: checkBoolean('gateway.acrossStores', gateway.acrossStores ?? false),
     ...checkPolicies(gateway),
     ...checkNumbers('gateway', gateway, numbers),
   });

@@ -29,12 +29,13 @@ import { useWordedRefusals } from './http/worded-refusals.ts';
 import { createCompiledOperations } from './operations/compiled-operations.ts';
 import { createDocumentCache } from './operations/document-cache.ts';
 import type { GatewayServices } from './operations/gateway-services.ts';
+import { createOperationObserver } from './operations/observed-operations.ts';
 import { createOperationScope } from './operations/operation-scope.ts';
 import { type OperationRequest, prepareOperation, type Yoga } from './operations/run-operation.ts';
 import { createSchemaSource, useServedSchema } from './operations/served-schema.ts';
 import { createShadows } from './operations/shadow.ts';
 import { createAuthentication } from './policies/authentication.ts';
-import { createConcurrencyLimit } from './policies/concurrency-limit.ts';
+import { createGatewayLimits } from './policies/concurrency-limit.ts';
 import { useNoIntrospection } from './policies/introspection.ts';
 import { limitPlugins } from './policies/limits.ts';
 import { documentOf, usePersistedOperations } from './policies/persisted-operations.ts';
@@ -42,8 +43,9 @@ import { createRateLimit } from './policies/rate-limit.ts';
 import { createRequestPolicies, useRequestPolicies } from './policies/request-policies.ts';
 import { type ClientOf, rateLimitClient as clientBehind } from './requests/client.ts';
 import { useCompression } from './requests/compression.ts';
-import { inOrder } from './requests/http-handler.ts';
+import { type HttpHandler, inOrder } from './requests/http-handler.ts';
 import { createErrorMask } from './requests/mask-errors.ts';
+import { withTracedRequests } from './requests/traced-requests.ts';
 import { useWrittenPosition } from './requests/written-position.ts';
 import { createCanaryChoice, useCanary } from './rollout/canary.ts';
 import { createSubscriptions } from './subscriptions/subscriptions.ts';
@@ -69,6 +71,8 @@ export interface GatewayParts {
   readonly defaultQuery?: string;
   /** The registry served at `/metrics`. @default one with the gateway's own metrics */
   readonly metrics?: Registry;
+  /** Handles what is below `/admin`, in this order: the API, then the files of the page. @default nothing: it is not found */
+  readonly admin?: readonly HttpHandler[];
 }
 
 /** The GraphQL endpoint of a process, at `/graphql` over HTTP, server-sent events and WebSocket. */
@@ -118,33 +122,32 @@ export async function createGateway(given: GatewayParts): Promise<Gateway> {
   const viewerOf = createAuthentication(() => given.auth, logger);
   const registry = given.metrics ?? new Registry();
   const onRefused = createRefusalCounter(registry);
+  const observer = createOperationObserver({ requestLog: options.requestLog ? logger : undefined });
   const policies = createRequestPolicies(
     viewerOf,
     rateLimit && createRateLimit({ limit: rateLimit, proxies, onRefused: () => onRefused('operations') }),
+    observer.refused,
   );
   const clientOf: ClientOf = (viewer, transport) => clientBehind(viewer, transport, proxies);
-  const openSockets = createConcurrencyLimit({
-    things: 'sockets',
-    max: options.maxSockets,
-    maxPerClient: options.maxSocketsPerClient,
-    onRefused,
-  });
-  const openSubscriptions = createConcurrencyLimit({
-    things: 'subscriptions',
-    max: options.maxSubscriptions,
-    maxPerClient: options.maxSubscriptionsPerClient,
-    onRefused,
-  });
+  const { sockets: openSockets, subscriptions: openSubscriptions } = createGatewayLimits(options, onRefused);
   const guardOf = (viewer: Viewer | 'system') =>
     viewer === 'system' ? undefined : createGuard(viewer, given.auth ? 'authenticated' : 'public');
   const scope = createOperationScope({
     ...{ services, logger, policies, guardOf, maxCost: options.maxCost },
     contextOf: () => given.extension?.context,
   });
-  const subscriptions = createSubscriptions({ scope, maskError, policies, limit: openSubscriptions, clientOf });
+  const subscriptions = createSubscriptions({
+    scope,
+    observer,
+    maskError,
+    policies,
+    limit: openSubscriptions,
+    clientOf,
+  });
   const metrics = createGatewayMetrics(registry, {
     subscriptions: openSubscriptions.count,
     sockets: openSockets.count,
+    messages: subscriptions.counts,
     canaries: () => services.versions.canaries?.() ?? [],
     onCanary: (operation) => services.canaries?.count(operation),
   });
@@ -195,6 +198,7 @@ export async function createGateway(given: GatewayParts): Promise<Gateway> {
       ...(isOpen ? [] : [useNoIntrospection()]),
       scope.plugin,
       useWrittenPosition(),
+      observer.plugin,
       shadows.plugin,
       subscriptions.plugin,
       ...(options.compression ? [useCompression()] : []),
@@ -217,6 +221,7 @@ export async function createGateway(given: GatewayParts): Promise<Gateway> {
     source,
     services,
     policies,
+    observer,
     readsFor,
     maxCost: options.maxCost,
     onAnswered: metrics.onAnswered,
@@ -232,8 +237,10 @@ export async function createGateway(given: GatewayParts): Promise<Gateway> {
   const isKnownHost = knownHosts({ ...options, development });
   const listener = inOrder(
     [
+      withTracedRequests,
       withReadableTargets,
       withKnownHosts(isKnownHost),
+      ...(given.admin ?? []),
       withOrderedTypes,
       withCrossOrigin(crossOrigin),
       singleConnections.handler,

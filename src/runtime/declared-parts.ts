@@ -3,11 +3,12 @@ import type { Command } from '../commands/define-command.ts';
 import type { Config } from '../config/define-config.ts';
 import type { Maintained } from '../config/maintained.ts';
 import { payloadVersionsOf } from '../events/payload-versions.ts';
-import { selfFeedingWarnings } from '../reactors/reaction-chains.ts';
+import { defaultStore } from '../projections/projection/projection.ts';
 import { declaredVersions } from '../reactors/versioned-reactor.ts';
 import { createEventLog, type EventLog } from '../store/event-log.ts';
 import type { Database } from '../store/postgres/database.ts';
 import type { Notifications } from '../store/postgres/notifications.ts';
+import type { ReadStore, ReadStores } from '../store/read-store.ts';
 import type { PollTimer } from '../store/server/poll-timer.ts';
 import { createSchemaEvolution, type SchemaEvolution } from './activation/schema-evolution.ts';
 import { openApplicationLog } from './commands/application-log.ts';
@@ -17,31 +18,30 @@ import type { StreamTurns } from './commands/stream-turns.ts';
 import type { EventSource } from './consumers/event-source.ts';
 import type { History } from './consumers/history.ts';
 import { createLogSource, parseNotifiedPosition } from './consumers/log-source.ts';
-import { startMaintenance } from './maintenance.ts';
 import type { UsageRecorder } from './monitoring/usage-recorder.ts';
 import type { WorkMetrics } from './monitoring/work-metrics.ts';
-import { connectionLimitWarnings } from './ownership/connection-limit.ts';
 import { createDatabaseWatch, type DatabaseProblems, type DatabaseWatch } from './ownership/database-watch.ts';
 import type { Outages } from './ownership/outages.ts';
-import { announcePresence, type ProcessDescription } from './ownership/presence.ts';
+import type { ProcessDescription } from './ownership/presence.ts';
 import { createReactorOperations, type ReactorOperations } from './reactors/reactor-operations.ts';
-import { registerReactors } from './reactors/register-reactors.ts';
 import type { Positions } from './reads/positions.ts';
 import { createReadModels, type ReadModelSource } from './reads/read-models.ts';
 import type { Replica } from './reads/replica.ts';
 import { createRowHistory } from './reads/row-history.ts';
 import { createServedReadModels, type ServedReadModels } from './reads/served-read-models.ts';
 import { createRebuilds, type Rebuilds } from './rebuilds/rebuild-requests.ts';
+import { registerInStore } from './register-declarations.ts';
+import { maintainStore, maintainStoreApart } from './store-maintenance.ts';
+import { readsOfStores } from './stores/reads-of-stores.ts';
+import { createStoreFinder, lifecycleOfStores } from './stores/steps-of-stores.ts';
 import { createLifecycle, type Lifecycle } from './versions/lifecycle.ts';
-import { type RegisterOptions, registerVersions } from './versions/register-versions.ts';
-import { createTableWatch, type TableWatch } from './versions/table-watch.ts';
-import { checkLoggedNames } from './versions/undeclared-events.ts';
 import type { Versions } from './versions/versions.ts';
 
 /** What a process has once, whatever it declares. */
 export interface SharedParts {
+  /** The pool of the log's database, whose store is the first of `stores`. */
   readonly db: Database;
-  readonly url: string;
+  readonly stores: ReadStores;
   readonly owner: string;
   readonly development: boolean;
   readonly maintain: boolean;
@@ -52,6 +52,8 @@ export interface SharedParts {
   readonly outages: Outages;
   /** The pool of reads. */
   readonly reads: Database;
+  /** By the name of the store. */
+  readonly positionsIn: ReadonlyMap<string, Positions>;
   readonly positions: Positions;
   readonly replica: Replica | undefined;
   readonly versions: Versions;
@@ -78,35 +80,15 @@ export interface DeclaredParts {
   execute(command: Command, input: unknown, options?: ExecuteOptions): Promise<ExecuteResult>;
   lookAtTables(): void;
   problems(): DatabaseProblems;
-  /** Starts what this process does for its declarations without being asked. */
-  maintain(): void;
+  /** Starts what this process does for its declarations without being asked. `late`: stores whose versions are not registered yet. */
+  maintain(late: ReadonlySet<ReadStore>): void;
   stopMaintaining(): Promise<void>;
   /** Waits for running commands, and releases the rest. */
   close(): Promise<void>;
 }
 
-/**
- * Compares the declarations with the registry, and registers what is new.
- *
- * @returns warnings for the operator, as sentences.
- */
-export async function registerDeclarations(
-  config: Config,
-  registration: Omit<RegisterOptions, 'declarations'>,
-): Promise<string[]> {
-  const { db, actor } = registration;
-  const undeclared = await checkLoggedNames(db, config.families);
-  return [
-    ...(undeclared === undefined ? [] : [undeclared]),
-    ...(await registerVersions({ ...registration, declarations: config })),
-    ...selfFeedingWarnings(config.reactors),
-    ...(await connectionLimitWarnings(db, config.database)),
-    ...(await registerReactors(db, config.reactors, actor)),
-  ];
-}
-
 export function declareParts(shared: SharedParts, config: Config, maintained: Maintained = config): DeclaredParts {
-  const { db, reads, versions, positions, history, notifications, snapshots, turns, development, metrics } = shared;
+  const { db, stores, reads, history, notifications, snapshots, turns, development, metrics } = shared;
   const { readSchema } = config.database;
   const appends = openApplicationLog(db, config, {
     freeze: development,
@@ -118,7 +100,7 @@ export function declareParts(shared: SharedParts, config: Config, maintained: Ma
     },
   });
   const { log } = appends;
-  metrics?.pools({ work: db, ...(appends.db === db ? {} : { appends: appends.db }), reads });
+  metrics?.pools({ work: db, ...(appends.db === db ? {} : { appends: appends.db }), reads, ...poolsOf(stores) });
   const source = createLogSource(log, shared.pollTimer, history);
   const unsubscribe = notifications.on('refold_events', (payload) => source.appended(parseNotifiedPosition(payload)));
   const watch: DatabaseWatch = createDatabaseWatch({
@@ -127,25 +109,28 @@ export function declareParts(shared: SharedParts, config: Config, maintained: Ma
     answerTimeoutMs: config.database.answerTimeout,
     onAnswered: shared.outages.answered,
   });
-  const lifecycle = createLifecycle(db, readSchema, config);
+  const find = createStoreFinder(stores, config.projections);
+  const lifecycle = lifecycleOfStores(stores, find, (store) => createLifecycle(store.db, readSchema, config));
   const running = createRunningCount();
   let maintenance: Maintenance | undefined;
   return {
     log,
     source,
     lifecycle,
-    schemaEvolution: createSchemaEvolution(db, config, () => shared.usage?.flush()),
-    reactors: createReactorOperations(db, log),
-    rebuilds: createRebuilds({ db, log, readSchema, projections: config.projections }),
-    readModels: createReadModels({
-      replica: shared.replica,
-      db: reads,
-      readSchema,
-      statementTimeout: config.gateway.statementTimeout,
-      positions,
-      versions,
-      history: createRowHistory(reads, createEventLog(reads, config.families)),
+    schemaEvolution: createSchemaEvolution({
+      db,
+      dbOf: async (name, version) => (await find.of(name, version)).db,
+      declarations: config,
+      flush: () => shared.usage?.flush(),
     }),
+    reactors: createReactorOperations(db, log),
+    rebuilds: createRebuilds({
+      dbOf: (projection) => stores.of(projection).db,
+      log,
+      readSchema,
+      projections: config.projections,
+    }),
+    readModels: createStoreReads(shared, config),
     get readModelsServed() {
       return maintenance?.readModelsServed;
     },
@@ -158,10 +143,10 @@ export function declareParts(shared: SharedParts, config: Config, maintained: Ma
         running.end();
       }
     },
-    lookAtTables: () => maintenance?.tables?.soon(),
+    lookAtTables: () => maintenance?.lookAtTables(),
     problems: watch.problems,
-    maintain() {
-      maintenance = maintainDeclared({ ...shared, log, source, lifecycle }, config, maintained);
+    maintain(late) {
+      maintenance = maintainDeclared({ ...shared, log, source, lifecycle, late }, config, maintained);
     },
     async stopMaintaining() {
       await maintenance?.stop();
@@ -194,41 +179,82 @@ function createRunningCount() {
   };
 }
 
+/** The pools of stores apart from the log, under names for metrics. */
+function poolsOf({ apart }: ReadStores): Readonly<Record<string, Database>> {
+  return Object.fromEntries(
+    apart.flatMap(({ name, db, reads }) => [
+      [`work-${name}`, db],
+      [`reads-${name}`, reads],
+    ]),
+  );
+}
+
+function createStoreReads(
+  { stores, positionsIn, positions, versions, replica }: SharedParts,
+  { database, gateway, families }: Config,
+): ReadModelSource {
+  // The history of a row is folded from the log, whatever store holds the row.
+  const log = createEventLog(stores.home.reads, families);
+  const sources = [stores.home, ...stores.apart].map(({ name, reads }): [string, ReadModelSource] => [
+    name,
+    createReadModels({
+      replica: name === defaultStore ? replica : undefined,
+      db: reads,
+      readSchema: database.readSchema,
+      statementTimeout: gateway.statementTimeout,
+      positions: positionsIn.get(name) ?? positions,
+      versions,
+      history: createRowHistory(reads, log),
+    }),
+  ]);
+  return readsOfStores({ sources: new Map(sources), across: gateway.acrossStores });
+}
+
 interface Maintenance {
   readonly readModelsServed: ServedReadModels | undefined;
-  readonly tables: TableWatch | undefined;
+  lookAtTables(): void;
   stop(): Promise<void>;
 }
 
-type MaintainedParts = SharedParts & Pick<DeclaredParts, 'log' | 'source' | 'lifecycle'>;
+type MaintainedParts = SharedParts &
+  Pick<DeclaredParts, 'log' | 'source' | 'lifecycle'> & { readonly late: ReadonlySet<ReadStore> };
 
 function maintainDeclared(parts: MaintainedParts, config: Config, maintained: Maintained): Maintenance {
-  const { db, url, owner, development, serves, versions, logger } = parts;
+  const { db, stores, owner, development, maintain, serves, versions, logger, late } = parts;
   const { log, source, lifecycle, history, positions } = parts;
-  const { projections, families, reactors } = config;
+  const { projections, families, reactors, database } = config;
   const readModelsServed = serves ? createServedReadModels({ db, projections, versions, logger }) : undefined;
   const described: ProcessDescription = {
     name: owner,
-    role: parts.maintain ? (serves ? 'all' : 'worker') : 'gateway',
+    role: maintain ? (serves ? 'all' : 'worker') : 'gateway',
     versions: (serves ? config : maintained).projections.map(({ id }) => id),
     payloadVersions: payloadVersionsOf(families),
     reactorVersions: declaredVersions(reactors),
   };
-  const tables = parts.maintain ? createTableWatch({ db, projections, logger }) : undefined;
-  const stopWork = tables
-    ? startMaintenance({
-        ...{ config, maintained, url, owner, development, logger, described },
-        ...{ db, log, source, history, versions, positions, lifecycle, tables, timed: parts.metrics?.timed },
-      })
-    : undefined;
-  const presence = !tables && serves ? announcePresence(db, described, logger) : undefined;
+  const options = {
+    ...{ config, maintained, owner, development, described, maintain, serves },
+    ...{ log, source, history, versions, positions, lifecycle, timed: parts.metrics?.timed },
+  };
+  const registration = { readSchema: database.readSchema, actor: owner, development };
+  const maintenances = [
+    maintainStore({ ...options, store: stores.home, logger }),
+    ...stores.apart.map((store) =>
+      maintainStoreApart({
+        ...options,
+        store,
+        logger: parts.appendLogger,
+        register: late.has(store) ? () => registerInStore(store, config, registration) : undefined,
+        onRegistered: () => versions.refresh(),
+      }),
+    ),
+  ];
   return {
     readModelsServed,
-    tables,
+    lookAtTables() {
+      for (const { tables } of maintenances) tables?.soon();
+    },
     async stop() {
-      await stopWork?.();
-      await presence?.stop();
-      await tables?.stop();
+      await Promise.all(maintenances.map((one) => one.stop()));
       await readModelsServed?.stop();
     },
   };

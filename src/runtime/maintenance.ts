@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/define-config.ts';
 import type { Maintained } from '../config/maintained.ts';
+import { defaultStore } from '../projections/projection/projection.ts';
 import type { EventLog } from '../store/event-log.ts';
 import { createAdvisoryOwnership } from '../store/ownership/advisory-ownership.ts';
 import { createLeaseOwnership } from '../store/ownership/lease-ownership.ts';
@@ -102,13 +103,16 @@ export function startMaintenance({
   const checks = { ...parts, readSchema: config.database.readSchema, projections, owner, logger };
   const retention = createRetention(parts.db, config.runtime, logger);
   const activator = createActivator(checks);
-  const goLive = createGoLive({ ...checks, freeze: development });
+  // Inline versions are in the database of the log.
+  const goLive = projections.some(({ store }) => store !== defaultStore)
+    ? undefined
+    : createGoLive({ ...checks, freeze: development });
   const { audit } = config.runtime;
   const snapshotSchedule = createSnapshotSchedule(checks);
   const auditor = audit ? createAuditor({ ...checks, ...audit }) : undefined;
   return async () => {
     // Stop them in parallel: each finishes only what it has begun.
-    const others = [activator.stop(), goLive.stop(), retention.stop(), auditor?.stop(), snapshotSchedule?.stop()];
+    const others = [activator.stop(), goLive?.stop(), retention.stop(), auditor?.stop(), snapshotSchedule?.stop()];
     await Promise.all([worker.stop(), ...others]);
     await ownership.close();
   };

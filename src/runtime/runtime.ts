@@ -1,13 +1,14 @@
 import type { Logger } from 'pino';
 import type { Command } from '../commands/define-command.ts';
-import { shareConnections } from '../config/connections.ts';
 import type { Config } from '../config/define-config.ts';
 import type { Maintained } from '../config/maintained.ts';
 import type { PositionToken } from '../events/position-token.ts';
+import { defaultStore } from '../projections/projection/projection.ts';
 import type { EventLog } from '../store/event-log.ts';
 import { readAnchor } from '../store/log/horizon.ts';
-import { createDatabase, type Database } from '../store/postgres/database.ts';
-import { createNotifications, type Notifications, noNotifications } from '../store/postgres/notifications.ts';
+import type { Database } from '../store/postgres/database.ts';
+import type { Notifications } from '../store/postgres/notifications.ts';
+import type { ReadStore } from '../store/read-store.ts';
 import { addShadowResult, type ShadowResult } from '../store/registry/shadows.ts';
 import { createPollTimer } from '../store/server/poll-timer.ts';
 import { checkServer } from '../store/server/server-check.ts';
@@ -18,10 +19,10 @@ import { createSnapshotWriter } from './commands/snapshot-writer.ts';
 import { createStreamTurns } from './commands/stream-turns.ts';
 import type { EventSource } from './consumers/event-source.ts';
 import { createHistory, type History, historyChanged } from './consumers/history.ts';
-import { type DeclaredParts, declareParts, registerDeclarations, type SharedParts } from './declared-parts.ts';
+import { type DeclaredParts, declareParts, type SharedParts } from './declared-parts.ts';
 import { createLiveReadModels, type LiveReadModelSource } from './live/live-read-models.ts';
 import { type CanaryRecorder, createCanaryRecorder } from './monitoring/canary-recorder.ts';
-import { readStatus, type VersionStatus } from './monitoring/status.ts';
+import { readStatusOfStores, type VersionStatus } from './monitoring/status.ts';
 import { createUsageRecorder, type UsageRecorder } from './monitoring/usage-recorder.ts';
 import type { WorkMetrics } from './monitoring/work-metrics.ts';
 import type { DatabaseProblems } from './ownership/database-watch.ts';
@@ -33,6 +34,9 @@ import type { ReadModelSource } from './reads/read-models.ts';
 import type { Replica } from './reads/replica.ts';
 import type { ServedReadModels } from './reads/served-read-models.ts';
 import type { Rebuilds } from './rebuilds/rebuild-requests.ts';
+import { registerDeclarations } from './register-declarations.ts';
+import { openStores } from './stores/open-stores.ts';
+import { positionsOfStores } from './stores/positions-of-stores.ts';
 import type { Lifecycle } from './versions/lifecycle.ts';
 import { createVersions, type Versions } from './versions/versions.ts';
 
@@ -109,55 +113,50 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
   const { config, url, owner, development, maintain, metrics } = options;
   const outages = createOutages(options.logger);
   const { logger } = outages;
-  const { readSchema, prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
-  const shares = shareConnections(config);
-  const connection = { url, prepare, sessions, answerTimeoutMs };
+  const { readSchema, notifications: sessions } = config.database;
+  let declaredNow = config;
   const stops: (() => Promise<void>)[] = [];
   const stop = async () => {
     for (const next of stops.splice(0).reverse()) await next();
   };
   try {
-    const db = createDatabase({ ...connection, maxConnections: shares.work });
-    stops.push(() => db.close());
+    const databases = openStores(config, url);
+    stops.push(() => databases.close());
+    const { db, reads, notifications, stores, links } = databases;
     await checkServer(db, readSchema);
     await checkSessions(db, { sessions });
-    const registration = { db, readSchema, actor: owner, development };
-    for (const warning of await registerDeclarations(config, registration)) logger.warn(warning);
+    const registration = { db, stores, readSchema, actor: owner, development };
+    const { warnings, late } = await registerDeclarations(config, registration);
+    for (const warning of warnings) logger.warn(warning);
 
     const snapshots = createSnapshotWriter(db, (error) =>
       logger.error({ err: error }, `a snapshot of a stream was not kept. ${String(error)}`),
     );
     stops.push(() => snapshots.stop());
     const turns = createStreamTurns();
-    const notifications = sessions ? createNotifications({ url, answerTimeoutMs }) : noNotifications;
-    stops.push(() => notifications.close());
     const { min, max, step, jitter } = config.runtime.polling;
     const pollTimer = createPollTimer({ minMs: min, maxMs: max, stepMs: step, jitter });
     stops.push(async () => pollTimer.wake());
     const history = createHistory(logger);
     const versions = await createVersions({
-      db,
+      stores: [stores.home, ...stores.apart],
       projections: config.projections,
-      notifications,
       onError: (error) => logger.warn({ err: error }, 'the registry could not be read; trying again'),
     });
     stops.push(() => versions.close());
 
-    // Reads have their own pool: slow queries must not take the connections that appends and batches need.
-    const reads = createDatabase({
-      ...connection,
-      maxConnections: shares.reads,
-      pipeline: sessions,
-      statementTimeoutMs: config.gateway.statementTimeout,
-      applicationName: 'refold-reads',
-    });
-    stops.push(() => reads.close());
-    const positions = createPositions({
-      db: reads,
-      notifications,
-      timeout: config.gateway.positionTimeout,
-      head: () => declared.log.head(),
-    });
+    const positionsIn = new Map(
+      [stores.home, ...stores.apart].map((store) => [
+        store.name,
+        createPositions({
+          db: store.reads,
+          notifications: store.notifications,
+          timeout: config.gateway.positionTimeout,
+          head: () => declared.log.head(),
+        }),
+      ]),
+    );
+    const positions = positionsOfStores(positionsIn);
     stops.push(async () => positions.close());
     // A version that starts again is behind the positions seen so far, and possibly no notification reports it.
     versions.onChange(() => positions.forget());
@@ -167,6 +166,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     history.onChange(() => replica?.forget());
     const live = createLiveReadModels({
       db: reads,
+      dbOf: (projection) => stores.of(projection).reads,
       readSchema,
       versions,
       positions,
@@ -175,14 +175,18 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     });
     stops.push(() => live.close());
 
+    /** The database of a declared version. */
+    const dbOf = ({ name, version }: { readonly name: string; readonly version: number }) =>
+      stores.of(
+        declaredNow.projections.find((one) => one.name === name && one.version === version) ?? { store: defaultStore },
+      ).db;
     const usage = options.serves ? createUsageRecorder({ db, usage: config.gateway.fieldUsage, logger }) : undefined;
     if (usage) stops.push(() => usage.stop());
-    const canaries = options.serves ? createCanaryRecorder(db, logger) : undefined;
+    const canaries = options.serves ? createCanaryRecorder(dbOf, logger) : undefined;
     if (canaries) stops.push(() => canaries.stop());
 
     const serves = options.serves ?? false;
     const process = {
-      url,
       owner,
       development,
       maintain,
@@ -192,11 +196,21 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       appendLogger: options.logger,
       metrics,
     };
-    const reading = { reads, positions, replica, versions, usage };
-    const shared: SharedParts = { db, ...process, ...reading, snapshots, turns, notifications, pollTimer, history };
+    const reading = { reads, positionsIn, positions, replica, versions, usage };
+    const shared: SharedParts = {
+      db,
+      stores,
+      ...process,
+      ...reading,
+      snapshots,
+      turns,
+      notifications,
+      pollTimer,
+      history,
+    };
     let declared: DeclaredParts = declareParts(shared, config, options.maintained);
     stops.push(() => declared.close());
-    declared.maintain();
+    declared.maintain(late);
     stops.push(() => declared.stopMaintaining());
 
     return {
@@ -241,25 +255,32 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
         // This is no proof that the log was cut: a client may send any token.
         if (now.anchor !== anchor) throw historyChanged(position);
       },
-      recordShadow: (result) => addShadowResult(db, result, shadowExamples),
+      recordShadow: (result) => addShadowResult(dbOf(result), result, shadowExamples),
       execute: (command, input, executeOptions) => declared.execute(command, input, executeOptions),
       lookAtTables: () => declared.lookAtTables(),
       async status() {
         await canaries?.flush();
-        return readStatus(db, declared.log);
+        return readStatusOfStores(stores, declared.log);
       },
       problems: () => declared.problems(),
       async redeclare(next, onDeclared) {
         const former = declared;
         await former.stopMaintaining();
+        let silent: ReadonlySet<ReadStore> = new Set();
         try {
-          const warnings = await registerDeclarations(next, registration);
+          links.declare(next.projections);
+          const { warnings, late } = await registerDeclarations(next, registration);
+          silent = late;
+          declaredNow = next;
           declared = declareParts(shared, next);
           onDeclared();
           await versions.redeclare(next.projections);
-          return warnings;
+          return [...warnings];
+        } catch (error) {
+          links.declare(declaredNow.projections);
+          throw error;
         } finally {
-          declared.maintain();
+          declared.maintain(silent);
           if (declared !== former) await former.close();
         }
       },

@@ -6,7 +6,7 @@ import { expectDistinctNames } from '../events/event-names.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
 import { createInlineAppends, type InlineAppendsOptions } from './inline/inline-appends.ts';
 import { type AppendQueueOptions, createAppendQueue } from './log/append-queue.ts';
-import { type CheckedAppend, checkAppend, type StreamAppend } from './log/append-request.ts';
+import { type AppendOptions, type CheckedAppend, checkAppend, type StreamAppend } from './log/append-request.ts';
 import {
   type AppendResult,
   conflictOf,
@@ -35,6 +35,7 @@ import { readState, readStates, type StateOf, type StateOfOptions } from './log/
 import type { Database } from './postgres/database.ts';
 import { unknownOutcome } from './postgres/database-errors.ts';
 import type { Queryable } from './statements/statement.ts';
+import { tracedAppend, tracedWrite } from './traced-appends.ts';
 
 export interface AppendRequest<F extends EventFamily = EventFamily> {
   readonly family: F;
@@ -177,10 +178,9 @@ export function createEventLog(
     const startedAt = performance.now();
     const report = (sent: Omit<SentAppends, 'seconds'>) =>
       options.onSent?.({ seconds: (performance.now() - startedAt) / 1000, ...sent });
-    const sent = inline?.concerns(batch)
-      ? inline.append(batch, lockTimeoutMs)
-      : appendBatch(db, prepared, lockTimeoutMs);
-    const outcomes = await sent.catch((error: unknown) => {
+    const write = () =>
+      inline?.concerns(batch) ? inline.append(batch, lockTimeoutMs) : appendBatch(db, prepared, lockTimeoutMs);
+    const outcomes = await tracedWrite(batch, write).catch((error: unknown) => {
       report({ outcomes: batch.map(() => 'failed'), events: 0, error });
       throw unknownOutcome(error);
     });
@@ -191,8 +191,11 @@ export function createEventLog(
   };
   const queue = createAppendQueue(send, options);
 
-  async function appendToStreams(
-    { streams, ...appendOptions }: AppendToStreamsRequest,
+  const appendToStreams: EventLog['appendToStreams'] = (request, within) =>
+    tracedAppend(request, (given) => appendChecked(given, within));
+
+  async function appendChecked(
+    { streams, ...appendOptions }: AppendToStreamsRequest & AppendOptions,
     within?: Queryable,
   ): Promise<AppendResult> {
     for (const { family } of streams) knownFamily(byName, family.name);

@@ -101,7 +101,7 @@ async function foldWithSql(
   const table = createReadTable(projection, schema);
   await table.drop(db);
   await table.create(db);
-  const merge = createSetMerge(projection, fold, qualified(schema, projection.tableName));
+  const merge = createSetMerge(projection, fold, qualified(schema, projection.tableName), db);
   await db.transaction((tx) => merge.check(tx));
   let after = beginning;
   for (const upTo of ends) {

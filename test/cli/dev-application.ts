@@ -101,7 +101,7 @@ export async function startDev(
   env: Readonly<Record<string, string>> = {},
 ): Promise<DevApplication> {
   const folder = await userFolder(devFiles);
-  const environment = { DATABASE_URL: databaseUrl, PORT: '0', LOG_LEVEL: 'warn', ...env };
+  const environment = { DATABASE_URL: databaseUrl, PORT: '0', LOG_LEVEL: 'warn', LOG_FORMAT: 'text', ...env };
   const process = startCli(['dev', ...cliArguments], { cwd: folder, env: environment });
   const url = await process.url();
   const read = (file: string) => readFile(join(folder, file), 'utf8');

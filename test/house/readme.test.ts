@@ -43,9 +43,9 @@ function complaintsIn(stderr: string): readonly string[] {
   return stderr.split('\n').filter((line) => line !== '' && !line.includes('no connection within the connect timeout'));
 }
 
-test("the README's test file passes as it is", async () => {
-  const readme = await readFile('README.md', 'utf8');
-  const [, file] = /```ts\n(import { test } from 'node:test';\n[\s\S]*?)```/.exec(readme) ?? [];
+test('the test file of testing.md passes as it is', async () => {
+  const page = await readFile('docs/testing.md', 'utf8');
+  const [, file] = /```ts\n(import { test } from 'node:test';\n[\s\S]*?)```/.exec(page) ?? [];
   const local = (file ?? '')
     .replace("'refold'", `'${resolve('src/index.ts')}'`)
     .replace("'refold/testing'", `'${resolve('src/testing.ts')}'`);

@@ -97,6 +97,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     purpose: 'answers of one snapshot and one version map',
     uses: ['scheduling', 'verification', 'versions'],
   },
+  'runtime/stores': { purpose: 'several read stores as one', uses: ['reads', 'versions'] },
   'runtime/live': { purpose: 'what subscribers follow', uses: ['consumers', 'reads', 'scheduling'] },
   'runtime/ownership': {
     purpose: 'what this process maintains, and how it watches its database',
@@ -105,6 +106,14 @@ export const rooms: Readonly<Record<string, Room>> = {
   'runtime/monitoring': {
     purpose: 'status, metrics, usage',
     uses: ['activation', 'consumers', 'ownership', 'reactors', 'reads', 'scheduling', 'verification'],
+  },
+  'runtime/inspection': {
+    purpose: 'what operators look at: versions, rows, events and dead letters, in bounded parts',
+    uses: ['activation', 'monitoring', 'reactors', 'reads', 'versions'],
+  },
+  'runtime/actions': {
+    purpose: 'what operators do, each action with a preview by the same code',
+    uses: ['activation', 'dead-letters', 'inspection', 'monitoring', 'reactors', 'rebuilds', 'versions'],
   },
   'schema/contract': { purpose: 'what the schema needs of the world', uses: [] },
   'schema/values': { purpose: 'values that clients write: cursors, identifiers, inputs', uses: ['contract'] },
@@ -149,6 +158,10 @@ export const rooms: Readonly<Record<string, Room>> = {
     purpose: 'server-sent events and WebSocket',
     uses: ['operations', 'policies', 'requests', 'rollout', 'subscriptions'],
   },
+  'admin/access': { purpose: 'who calls the admin API, and with which rights', uses: [] },
+  'admin/types': { purpose: 'GraphQL types of the admin API', uses: ['access'] },
+  'admin/fields': { purpose: 'root fields of the admin API', uses: ['access', 'types'] },
+  'admin/serving': { purpose: 'requests to the admin API', uses: ['access'] },
   'cli/shared': { purpose: 'what commands share: configuration, arguments, output', uses: [] },
   'cli/setup': { purpose: 'what a project needs: migrations, schema, checks, imports', uses: ['shared'] },
   'cli/serving': { purpose: 'processes that serve', uses: ['setup', 'shared'] },

@@ -22,3 +22,15 @@ test('importing the package does not load GraphQL: only a gateway loads it', asy
   expect(loaded.filter((url) => url.endsWith('/src/index.ts'))).toHaveLength(1);
   expect(loaded.filter((url) => /node_modules\/(graphql|@pothos|@graphql-tools|prom-client)/.test(url))).toEqual([]);
 });
+
+test('without an SDK of OpenTelemetry nothing of it is loaded, although the package is installed', async () => {
+  const tracing = join(import.meta.dirname, '../../src/tracing.ts');
+  const { stdout } = await run(process.execPath, [
+    '--import',
+    `data:text/javascript,${encodeURIComponent(watched)}`,
+    '--eval',
+    `import('${tracing}').then(async ({ startTracing, isTracing }) => { await startTracing(); console.log('tracing', isTracing()); })`,
+  ]);
+  expect(stdout.trim().split('\n').at(-1)).toBe('tracing false');
+  expect(stdout).not.toContain('@opentelemetry');
+});

@@ -249,7 +249,10 @@ test('10. Only the declared event types reach a processor', async () => {
   expect(types).toEqual(['Confirmed']);
 });
 
-/** In another way: from a snapshot of the table, a rebuilt table is whole; a version that starts at a position without one says that it is partial. */
+/**
+ * In another way: from a snapshot of the table, a rebuilt table is whole; a version that starts at a position without one says that it is
+ * partial.
+ */
 test('11. One projection is rebuilt from a chosen position, into a new table or its own, while the others run on', async () => {
   await caughtUp(shop, 'fixed_count@1');
   await shop.log.append(added('kept', 1));

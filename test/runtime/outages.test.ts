@@ -8,7 +8,7 @@ test('an outage is one line when it begins, one a minute with a count, and one w
   let seconds = 0;
   const { logger, answered } = createOutages(
     pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) }),
-    () => seconds * 1000,
+    { now: () => seconds * 1000 },
   );
   const said = () => lines.splice(0).map(({ msg }) => msg);
   const err = new RefoldError('DATABASE_UNAVAILABLE', 'nothing listens there');

@@ -169,7 +169,12 @@ export class InMemoryServices implements GatewayServices {
     const positions = new Map<string, ReadPosition>();
     const rowsOf = (projection: Projection) => {
       const { name, version } = projection;
-      positions.set(name, { name, position: this.#position(projection), rows: { version, generation: 1 } });
+      positions.set(name, {
+        store: 'default',
+        name,
+        position: this.#position(projection),
+        rows: { version, generation: 1 },
+      });
       if (closed) throw new Error('read after the end of the operation');
       if (!options.snapshot) return this.rows(projection);
       const rows = snapshots.get(projection.id) ?? this.rows(projection);

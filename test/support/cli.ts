@@ -31,7 +31,16 @@ export interface CliProcess {
 
 const main = join(import.meta.dirname, '../../src/cli/main.ts');
 // Environment variables that would configure the command if the test did not override them.
-export const decisive = ['DATABASE_URL', 'PORT', 'HOST', 'NODE_ENV', 'LOG_LEVEL', 'NO_COLOR', 'FORCE_COLOR'];
+export const decisive = [
+  'DATABASE_URL',
+  'PORT',
+  'HOST',
+  'NODE_ENV',
+  'LOG_LEVEL',
+  'LOG_FORMAT',
+  'NO_COLOR',
+  'FORCE_COLOR',
+];
 
 export function startCli(cliArguments: readonly string[], { env = {}, cwd }: CliOptions = {}): CliProcess {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !decisive.includes(name)));

@@ -2,7 +2,7 @@ import { beginning, type GlobalPosition, globalPosition } from '../../src/events
 import type { Row } from '../../src/projections/columns/row-codec.ts';
 import { keyText, type Projection, type RowKey } from '../../src/projections/projection/projection.ts';
 import type { Database } from '../../src/store/postgres/database.ts';
-import { checkpointChannel } from '../../src/store/processors/checkpoints.ts';
+import { checkpointChannel } from '../../src/store/processors/checkpoint-notifications.ts';
 import { createReadSchema, createReadTable } from '../../src/store/tables/read-table.ts';
 
 export const readSchema = 'read_models';

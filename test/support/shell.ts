@@ -13,7 +13,7 @@ export class Shell {
     const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !decisive.includes(name)));
     this.#child = spawn('bash', ['--norc'], {
       cwd,
-      env: { ...inherited, ...env },
+      env: { ...inherited, LOG_FORMAT: 'text', ...env }, // as in a terminal
       stdio: ['pipe', 'pipe', 'inherit'],
       detached: true, // a process group of its own
     });

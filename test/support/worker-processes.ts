@@ -18,6 +18,8 @@ export interface WorkerProcessOptions {
   readonly inline?: boolean;
   readonly runtime?: RuntimeOptions;
   readonly database?: DatabaseOptions;
+  /** The database of the read models, if it is another one than that of the log. */
+  readonly storeUrl?: string;
   /** The number of projections that it maintains beside the sample domain's three. @default 0 */
   readonly tallies?: number;
   /** The number of partitions in which the sample domain's projections and {@link totalsBySql} are processed. @default 1 */

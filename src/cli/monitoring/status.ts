@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { defineCommand } from 'citty';
 import type { Config } from '../../config/define-config.ts';
 import { stallText } from '../../runtime/monitoring/stall-text.ts';
-import { readStatus, type VersionStatus } from '../../runtime/monitoring/status.ts';
+import { readStatusOfStores, type VersionStatus } from '../../runtime/monitoring/status.ts';
 import type { ReactorStatus } from '../../runtime/reactors/reactor-operations.ts';
 import { type AnsweringVersion, answeringVersions } from '../../runtime/versions/answering-versions.ts';
 import { canaryFiguresText, canaryText } from '../../runtime/versions/canary-steps.ts';
@@ -10,6 +10,7 @@ import { missingIndexesText } from '../../runtime/versions/table-watch.ts';
 import { readStalls, type Stall } from '../../store/log/horizon.ts';
 import { type LiveProcess, readLiveProcesses } from '../../store/ownership/live-processes.ts';
 import { type LostOwner, readLostOwners } from '../../store/ownership/processes.ts';
+import { inEachStore } from '../../store/read-store.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { duration, integer } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
@@ -37,12 +38,12 @@ export const status = defineCommand({
   },
   run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
-    await withOperation(config, async ({ db, log, reactors }) => {
-      let before = await readStatus(db, log);
+    await withOperation(config, async ({ db, stores, log, reactors }) => {
+      let before = await readStatusOfStores(stores, log);
       do {
         const since = performance.now();
         await pause(sampleMilliseconds);
-        const after = await readStatus(db, log);
+        const after = await readStatusOfStores(stores, log);
         const versions = after.map((version) => withRate(version, before, (performance.now() - since) / 1000));
         // If the horizon stands still while the log grows, this shows who holds it.
         const stalls = (await readStalls(db)).filter((stall) => stall.seconds > 1);
@@ -52,7 +53,7 @@ export const status = defineCommand({
           notRegistered: notRegistered(config, after),
           reactors: await reactors.status(),
           stalls,
-          lostOwners: await readLostOwners(db, silentSeconds),
+          lostOwners: await inEachStore(stores, (store) => readLostOwners(store, silentSeconds)),
           answers: answeringVersions(after, processes),
           processes,
         };

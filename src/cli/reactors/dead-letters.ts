@@ -116,6 +116,7 @@ async function redeliver(
   });
 }
 
-function optionsOf(config: Config, { db, log }: Operation, id: string): DeadLetterOptions {
-  return { db, log, readSchema: config.database.readSchema, projection: declaredVersion(config, id) };
+function optionsOf(config: Config, { stores, log }: Operation, id: string): DeadLetterOptions {
+  const projection = declaredVersion(config, id);
+  return { db: stores.of(projection).db, log, readSchema: config.database.readSchema, projection };
 }

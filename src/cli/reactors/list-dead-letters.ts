@@ -4,6 +4,7 @@ import { closest } from '../../events/closest.ts';
 import { listDeadLetters } from '../../runtime/dead-letters/dead-letters.ts';
 import { readAllDeadLetters } from '../../store/processors/dead-letters.ts';
 import { type Discard, listDiscards } from '../../store/processors/discards.ts';
+import { inEachStore } from '../../store/read-store.ts';
 import { declaredVersion } from '../shared/declared-version.ts';
 import { integer, json } from '../shared/format.ts';
 import type { Operation } from '../shared/open-operation.ts';
@@ -42,14 +43,18 @@ export async function listLetters(config: Config, operation: Operation, args: Li
 }
 
 /** Prints the discarded events of a version, or of all. */
-export async function listDiscarded(config: Config, { db }: Operation, args: ListDeadLettersArguments): Promise<void> {
+export async function listDiscarded(
+  config: Config,
+  { stores }: Operation,
+  args: ListDeadLettersArguments,
+): Promise<void> {
   if (args.version !== undefined && isReactor(args.version))
     throw new RefoldError(
       'INVALID_CONFIG',
       `What a reactor discards is not kept: --discarded is for versions, such as cart_summary@2. 'refold reactor history ${args.version}' shows who discarded letters, and when.`,
     );
   const version = args.version === undefined ? undefined : declaredVersion(config, args.version);
-  const discarded = await listDiscards(db, version?.name, version?.version);
+  const discarded = await inEachStore(stores, (db) => listDiscards(db, version?.name, version?.version));
   if (args.json) console.log(json(version ? discarded.map(({ of, ...rest }) => rest) : discarded));
   else console.log(discardedToText(args.version, discarded));
 }
@@ -72,18 +77,19 @@ export async function expectReactor(config: Config, { reactors }: Operation, nam
 }
 
 async function lettersOf(config: Config, operation: Operation, of: string | undefined) {
-  const { db, log, reactors } = operation;
+  const { stores, log, reactors } = operation;
   if (of === undefined) {
     const names = (await reactors.status()).filter(({ deadLetters }) => deadLetters > 0).map(({ name }) => name);
     const ofReactors = await Promise.all(names.map((name) => lettersOfReactor(operation, name)));
-    return [...(await readAllDeadLetters(db)), ...ofReactors.flat()];
+    return [...(await inEachStore(stores, readAllDeadLetters)), ...ofReactors.flat()];
   }
   if (isReactor(of)) {
     await expectReactor(config, operation, of);
     return lettersOfReactor(operation, of);
   }
   const { readSchema } = config.database;
-  const letters = await listDeadLetters({ db, log, readSchema, projection: declaredVersion(config, of) });
+  const projection = declaredVersion(config, of);
+  const letters = await listDeadLetters({ db: stores.of(projection).db, log, readSchema, projection });
   return letters.map((letter) => ({ of, ...letter }));
 }
 

@@ -4,11 +4,11 @@ import type { Config } from '../../config/define-config.ts';
 import type { Finding } from '../../runtime/activation/check-declarations.ts';
 import { checkDeclarationsOf } from '../../runtime/monitoring/examine.ts';
 import { checkSchema } from '../../schema/check-schema.ts';
-import { createDatabase } from '../../store/postgres/database.ts';
+import type { Database } from '../../store/postgres/database.ts';
 import { pendingMigrations } from '../../store/server/migrate.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
-import { openMigratedServer } from '../shared/open-operation.ts';
+import { openDatabases, openMigratedServer } from '../shared/open-operation.ts';
 import { declaredSchema } from './declared-schema.ts';
 
 export const check = defineCommand({
@@ -45,24 +45,24 @@ async function checkSchemaFile(config: Config, file: string): Promise<Finding[]>
 
 async function checkDatabase(config: Config): Promise<Finding[]> {
   const server = await openMigratedServer(config);
-  const { prepare, notifications: sessions } = config.database;
-  const db = createDatabase({ url: server.url, prepare, sessions, applicationName: 'refold-cli' });
+  const { db, stores, close } = openDatabases(config, server.url);
   try {
-    const { pending, problem } = await pendingMigrations(db);
-    if (problem !== undefined) return [{ kind: 'problem', message: problem }];
+    const behind = [await migrationsProblem('The database', db)];
+    for (const store of stores.apart) behind.push(await migrationsProblem(`The read store '${store.name}'`, store.db));
     // The registry may lack columns that the checks read.
-    if (pending.length > 0)
-      return [
-        {
-          kind: 'problem',
-          message: `The database lacks ${pending.length} of Refold's migrations (${pending.join(', ')}). Run 'refold migrate', then check again.`,
-        },
-      ];
+    const problems = behind.filter((message) => message !== undefined);
+    if (problems.length > 0) return problems.map((message) => ({ kind: 'problem', message }));
     return await checkDeclarationsOf(db, config);
   } finally {
-    await db.close();
+    await close();
     await server.stop();
   }
+}
+
+async function migrationsProblem(what: string, db: Database): Promise<string | undefined> {
+  const { pending, problem } = await pendingMigrations(db);
+  if (problem !== undefined || pending.length === 0) return problem;
+  return `${what} lacks ${pending.length} of Refold's migrations (${pending.join(', ')}). Run 'refold migrate', then check again.`;
 }
 
 function toText(findings: readonly Finding[], problems: number): string {

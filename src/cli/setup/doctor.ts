@@ -1,12 +1,10 @@
 import { defineCommand } from 'citty';
-import { shareConnections } from '../../config/connections.ts';
 import type { Config } from '../../config/define-config.ts';
 import { type Environment, environmentOptions } from '../../config/environment.ts';
 import { examine, type Finding } from '../../runtime/monitoring/examine.ts';
-import { createDatabase } from '../../store/postgres/database.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
-import { openMigratedServer } from '../shared/open-operation.ts';
+import { openDatabases, openMigratedServer } from '../shared/open-operation.ts';
 import { textTable } from '../shared/text-table.ts';
 import { jsonArgument } from '../shared/version-argument.ts';
 
@@ -39,13 +37,11 @@ function optionsFound(env: Environment): Finding {
 
 async function examined(config: Config): Promise<Finding[]> {
   const server = await openMigratedServer(config);
-  const { prepare, notifications: sessions } = config.database;
-  const maxConnections = shareConnections(config).work;
-  const db = createDatabase({ url: server.url, prepare, sessions, maxConnections, applicationName: 'refold-cli' });
+  const { db, stores, close } = openDatabases(config, server.url);
   try {
-    return await examine(db, config);
+    return await examine(db, config, stores.apart);
   } finally {
-    await db.close();
+    await close();
     await server.stop();
   }
 }

@@ -54,17 +54,38 @@ export const migrateCommand = defineCommand({
       return;
     }
     const server = await openServer(config);
-    const db = createDatabase({ url: server.url, applicationName: 'refold-cli' });
     try {
-      const { applied } = await migrate(db, { whileProcessesRun: args['while-processes-run'] });
-      if (args.json) console.log(JSON.stringify({ applied }));
-      else console.log(applied.length === 0 ? 'The database is up to date.' : `Applied ${applied.join(', ')}.`);
+      const options = { whileProcessesRun: args['while-processes-run'] };
+      const applied = await migrateOne(server.url, options);
+      const inStores: Record<string, readonly string[]> = {};
+      // The log first: its migrations may be what processes of the new code need most.
+      for (const [name, { url }] of Object.entries(config.readStores)) inStores[name] = await migrateOne(url, options);
+      if (args.json)
+        console.log(JSON.stringify({ applied, ...(Object.keys(inStores).length > 0 ? { readStores: inStores } : {}) }));
+      else {
+        console.log(outcomeText('The database', applied));
+        for (const [name, found] of Object.entries(inStores))
+          console.log(outcomeText(`The read store '${name}'`, found));
+      }
     } finally {
-      await db.close();
       await server.stop();
     }
   }),
 });
+
+async function migrateOne(url: string, options: { readonly whileProcessesRun: boolean }): Promise<readonly string[]> {
+  const db = createDatabase({ url, applicationName: 'refold-cli' });
+  try {
+    return (await migrate(db, options)).applied;
+  } finally {
+    await db.close();
+  }
+}
+
+function outcomeText(what: string, applied: readonly string[]): string {
+  if (applied.length === 0) return `${what} is up to date.`;
+  return what === 'The database' ? `Applied ${applied.join(', ')}.` : `${what}: applied ${applied.join(', ')}.`;
+}
 
 function grantsOf(config: Config, roles: Roles): string {
   if (new Set(Object.values(roles)).size < 3)

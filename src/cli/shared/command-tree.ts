@@ -5,8 +5,16 @@ export interface CommandNode {
   /** The words after `refold`, such as `['dead-letters', 'list']`. */
   readonly path: readonly string[];
   readonly description: string;
+  readonly arguments: readonly ArgumentNode[];
   readonly options: readonly OptionNode[];
   readonly commands: readonly CommandNode[];
+}
+
+/** What is given by its place, such as `VERSION`. */
+export interface ArgumentNode {
+  readonly name: string;
+  readonly description: string;
+  readonly required: boolean;
 }
 
 export interface OptionNode {
@@ -17,6 +25,12 @@ export interface OptionNode {
   readonly description: string;
   readonly takesValue: boolean;
   readonly choices: readonly string[];
+  /** What its value looks like, such as `POSITION`. */
+  readonly valueHint: string | undefined;
+  readonly required: boolean;
+  readonly default: string | boolean | undefined;
+  /** What `--no-…` of a flag that is on does. */
+  readonly negativeDescription: string | undefined;
 }
 
 /** Loads a command with all commands below it. */
@@ -27,12 +41,19 @@ export async function commandTree(command: CommandDef, path: readonly string[] =
   const commands: CommandNode[] = [];
   for (const [name, definition] of below)
     commands.push(await commandTree((await resolved(definition)) as CommandDef, [...path, name])); // a command of the table
-  return { path, description: meta?.description ?? '', options: optionsOf(args), commands };
+  const { description = '' } = meta ?? {};
+  return { path, description, arguments: argumentsOf(args), options: optionsOf(args), commands };
 }
 
 /** The command and all commands below it. */
 export function everyCommand(command: CommandNode): CommandNode[] {
   return [command, ...command.commands.flatMap(everyCommand)];
+}
+
+function argumentsOf(args: ArgsDef): ArgumentNode[] {
+  return Object.entries(args).flatMap(([name, { type, description = '', required = true }]) =>
+    type === 'positional' ? [{ name, description, required }] : [],
+  );
 }
 
 function optionsOf(args: ArgsDef): OptionNode[] {
@@ -48,6 +69,10 @@ function optionOf(name: string, definition: ArgDef): OptionNode {
     description: definition.description ?? '',
     takesValue: definition.type !== 'boolean',
     choices: 'options' in definition ? (definition.options ?? []) : [],
+    valueHint: 'valueHint' in definition ? definition.valueHint : undefined,
+    required: definition.required === true,
+    default: 'default' in definition ? definition.default : undefined,
+    negativeDescription: 'negativeDescription' in definition ? definition.negativeDescription : undefined,
   };
 }
 

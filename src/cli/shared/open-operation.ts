@@ -1,21 +1,31 @@
 import { hostname, userInfo } from 'node:os';
 import { shareConnections } from '../../config/connections.ts';
 import type { Config } from '../../config/define-config.ts';
+import { defaultStore } from '../../projections/projection/projection.ts';
 import { embeddedDataDir } from '../../refold.ts';
 import { createSchemaEvolution, type SchemaEvolution } from '../../runtime/activation/schema-evolution.ts';
 import { openApplicationLog } from '../../runtime/commands/application-log.ts';
 import { createReactorOperations, type ReactorOperations } from '../../runtime/reactors/reactor-operations.ts';
+import { createStoreLinks, openReadStores } from '../../runtime/stores/open-stores.ts';
+import { createStoreFinder, lifecycleOfStores } from '../../runtime/stores/steps-of-stores.ts';
 import { createLifecycle, type Lifecycle } from '../../runtime/versions/lifecycle.ts';
 import { type DatabaseServer, startEmbeddedPostgres } from '../../store/embedded/embedded-postgres.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import { createDatabase, type Database } from '../../store/postgres/database.ts';
+import { isOutage } from '../../store/postgres/database-errors.ts';
+import { noNotifications } from '../../store/postgres/notifications.ts';
+import type { ReadStores } from '../../store/read-store.ts';
 import { migrate } from '../../store/server/migrate.ts';
 import { checkServer } from '../../store/server/server-check.ts';
 import { checkSessions } from '../../store/server/session-check.ts';
 
 /** What an operator's command needs: the application's database, without running the application. */
 export interface Operation {
+  /** The database of the log. */
   readonly db: Database;
+  readonly stores: ReadStores;
+  /** The database of a version. */
+  dbOf(name: string, version: number): Promise<Database>;
   readonly log: EventLog;
   readonly lifecycle: Lifecycle;
   readonly schemaEvolution: SchemaEvolution;
@@ -25,39 +35,80 @@ export interface Operation {
   close(): Promise<void>;
 }
 
-export async function openOperation(config: Config): Promise<Operation> {
-  const server = await openMigratedServer(config);
-  const { readSchema, prepare, notifications: sessions } = config.database;
+/** The application's databases, not checked. */
+export interface Databases {
+  /** That of the log. */
+  readonly db: Database;
+  readonly stores: ReadStores;
+  close(): Promise<void>;
+}
+
+/** @param url of the database of the log */
+export function openDatabases(config: Config, url: string): Databases {
+  const { prepare, notifications: sessions } = config.database;
+  const links = createStoreLinks(config.projections, config.readStores);
   const db = createDatabase({
-    url: server.url,
+    url,
     maxConnections: shareConnections(config).work,
     prepare,
     sessions,
     applicationName: 'refold-cli',
+    elsewhere: links.home,
   });
+  const home = { name: defaultStore, url, db, reads: db, notifications: noNotifications };
+  const stores = openReadStores(config, home, links);
+  return {
+    db,
+    stores,
+    async close() {
+      await stores.close();
+      await db.close();
+    },
+  };
+}
+
+export async function openOperation(config: Config): Promise<Operation> {
+  const server = await openMigratedServer(config);
+  const { readSchema, notifications: sessions } = config.database;
+  const databases = openDatabases(config, server.url);
+  const { db, stores } = databases;
   const appends = openApplicationLog(db, config, { freeze: false, applicationName: 'refold-cli' });
   const close = async () => {
     await appends.close();
-    await db.close();
+    await databases.close();
     await server.stop();
   };
   try {
     await checkServer(db, readSchema);
     await checkSessions(db, { sessions });
+    for (const store of stores.apart) await checkIfAvailable(store.db, readSchema);
   } catch (error) {
     await close();
     throw error;
   }
   const { log } = appends;
+  const find = createStoreFinder(stores, config.projections);
+  const dbOf = async (name: string, version: number) => (await find.of(name, version)).db;
   return {
     db,
+    stores,
+    dbOf,
     log,
-    lifecycle: createLifecycle(db, readSchema, config),
-    schemaEvolution: createSchemaEvolution(db, config),
+    lifecycle: lifecycleOfStores(stores, find, (store) => createLifecycle(store.db, readSchema, config)),
+    schemaEvolution: createSchemaEvolution({ db, dbOf, declarations: config }),
     reactors: createReactorOperations(db, log),
     actor: `${userInfo().username}@${hostname()}`,
     close,
   };
+}
+
+/** What concerns other stores works while one does not respond. */
+async function checkIfAvailable(db: Database, readSchema: string): Promise<void> {
+  try {
+    await checkServer(db, readSchema);
+  } catch (error) {
+    if (!isOutage(error)) throw error;
+  }
 }
 
 /** Opens the configured server, or the embedded one, which is started if it is not running. */

@@ -3,6 +3,7 @@ import type { Config } from '../../config/define-config.ts';
 import { RefoldError } from '../../errors.ts';
 import type { CanaryRule } from '../../projections/projection/version-map.ts';
 import { canaryFiguresText, canaryText } from '../../runtime/versions/canary-steps.ts';
+import { inEachStore } from '../../store/read-store.ts';
 import { readCanaryFigures } from '../../store/registry/canaries.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
@@ -74,7 +75,8 @@ function ruleOf(percent: string | undefined, header: string | undefined): Canary
 async function list(config: Config, asJson: boolean): Promise<void> {
   const [registered, all] = await withOperation(
     config,
-    async ({ db }) => [await readRegistry(db), await readCanaryFigures(db)] as const,
+    async ({ stores }) =>
+      [await inEachStore(stores, readRegistry), await inEachStore(stores, readCanaryFigures)] as const,
   );
   const running = registered.flatMap(({ name, version, state, canary: rule }) => {
     const figures = all.find((one) => one.name === name && one.version === version);

@@ -1,4 +1,5 @@
 import { defineCommand } from 'citty';
+import { RefoldError } from '../../errors.ts';
 import { type Projection, partialText } from '../../projections/projection/projection.ts';
 import { changesBetween } from '../../runtime/schema-changes/schema-changes.ts';
 import { diffVersions, type VersionDiff } from '../../runtime/verification/diff.ts';
@@ -27,8 +28,13 @@ export const diff = defineCommand({
     const config = await loadConfig(args.config);
     const older = declaredVersion(config, args.older);
     const newer = declaredVersion(config, args.newer);
-    const { result, changes } = await withOperation(config, async ({ db }) => ({
-      result: await diffVersions(db, config.database.readSchema, older, newer),
+    if (older.store !== newer.store)
+      throw new RefoldError(
+        'INVALID_TRANSITION',
+        `${older.id} is in the store '${older.store}' and ${newer.id} in '${newer.store}': rows are compared within one database. 'refold verify' compares each with the log, and 'refold changes ${newer.id}' shows what clients would lose.`,
+      );
+    const { result, changes } = await withOperation(config, async ({ db, stores }) => ({
+      result: await diffVersions(stores.of(newer).db, config.database.readSchema, older, newer),
       changes: await changesBetween(db, config, newer.name, older.version, newer.version),
     }));
     const breaking = (changes?.changes ?? []).filter(({ criticality }) => criticality === 'breaking');

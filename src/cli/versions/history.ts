@@ -1,5 +1,6 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
+import { inEachStore } from '../../store/read-store.ts';
 import { readTransitions, type Transition } from '../../store/registry/transitions.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
@@ -20,10 +21,12 @@ export const history = defineCommand({
     if (!Number.isInteger(limit) || limit < 1)
       throw new RefoldError('INVALID_CONFIG', `--limit is a whole number from 1 on, found '${args.limit}'.`);
     const wanted = args.of === undefined ? {} : args.of.includes('@') ? parseVersionId(args.of) : { name: args.of };
-    const steps = await withOperation(await loadConfig(args.config), ({ db }) =>
-      readTransitions(db, { ...wanted, limit }),
+    const steps = await withOperation(await loadConfig(args.config), ({ stores }) =>
+      inEachStore(stores, (db) => readTransitions(db, { ...wanted, limit })),
     );
-    console.log(args.json ? JSON.stringify(steps, null, 2) : toText(steps));
+    // Those of each store are in the order of their ids, which a stable sort keeps.
+    const latest = steps.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)).slice(-limit);
+    console.log(args.json ? JSON.stringify(latest, null, 2) : toText(latest));
   }),
 });
 

@@ -4,10 +4,12 @@ import { Presets, SingleBar } from 'cli-progress';
 import { RefoldError } from '../../errors.ts';
 import { globalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
+import { whoRebuilds } from '../../runtime/actions/rebuild-actions.ts';
 import { readStatus, type VersionStatus } from '../../runtime/monitoring/status.ts';
 import { acceptRebuild, cancelRebuild } from '../../runtime/rebuilds/rebuild.ts';
 import { createRebuilds } from '../../runtime/rebuilds/rebuild-requests.ts';
-import { readLiveProcesses } from '../../store/ownership/live-processes.ts';
+import type { EventLog } from '../../store/event-log.ts';
+import type { Database } from '../../store/postgres/database.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
 import { lastReason } from '../../store/registry/transitions.ts';
 import type { WhichSnapshot } from '../../store/tables/table-snapshots.ts';
@@ -15,7 +17,7 @@ import { declaredVersion } from '../shared/declared-version.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { duration, integer, json } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
-import { type Operation, withOperation } from '../shared/open-operation.ts';
+import { withOperation } from '../shared/open-operation.ts';
 import { reasonArgument } from '../shared/version-argument.ts';
 import { snapshotArgument } from './snapshot.ts';
 
@@ -67,7 +69,8 @@ export const rebuild = defineCommand({
         `${accept ? '--accept-dead-letters' : '--cancel'} applies to the running rebuild; it can't be combined with other options.`,
       );
     await withOperation(config, async (operation) => {
-      const { db, log } = operation;
+      const { log, stores } = operation;
+      const { db } = stores.of(projection);
       const step = { actor: operation.actor, reason: args.reason ?? 'by hand' };
       if (args.cancel) {
         await cancelRebuild(db, name, version, readSchema, step);
@@ -76,12 +79,12 @@ export const rebuild = defineCommand({
       }
       const onWait = (requestedBy: string) =>
         args.json || console.log(`${id} is being rebuilt, as ${requestedBy} asked for. Waiting for its end.`);
-      const rebuilds = createRebuilds({ db, log, readSchema, projections: config.projections, onWait });
+      const rebuilds = createRebuilds({ dbOf: () => db, log, readSchema, projections: config.projections, onWait });
       if (accept) await acceptRebuild(db, name, version, step);
       else await rebuilds.request(id, { ...step, inPlace, wait, ...(from === undefined ? {} : { from }) });
-      if (!args.json && !accept) console.log(await whoRebuilds(operation, id, inPlace));
-      const outcome = args.detach ? undefined : await follow(operation, name, version, args.json === true);
-      const otherCode = outcome !== undefined && (await builtByOtherCode(operation, projection));
+      if (!args.json && !accept) console.log(await whoRebuilds(db, id, inPlace));
+      const outcome = args.detach ? undefined : await follow(db, log, name, version, args.json === true);
+      const otherCode = outcome !== undefined && (await builtByOtherCode(db, projection));
       if (args.json)
         console.log(
           json({
@@ -100,14 +103,6 @@ export const rebuild = defineCommand({
   }),
 });
 
-/** A rebuild that no running process can do waits in silence otherwise. */
-async function whoRebuilds({ db }: Operation, id: string, inPlace: boolean): Promise<string> {
-  const processes = await readLiveProcesses(db);
-  return processes.some(({ role, versions }) => role !== 'gateway' && versions.includes(id))
-    ? `${id} is being rebuilt${inPlace ? ' in place' : ''} by the process that maintains it.`
-    : `No running process maintains ${id}. Its rebuild${inPlace ? ' in place' : ''} is requested, and begins when one starts.`;
-}
-
 function startArgument(snapshot: string | undefined, position: string | undefined): WhichSnapshot | undefined {
   if (snapshot !== undefined && position !== undefined)
     throw new RefoldError('INVALID_CONFIG', 'Use --from-snapshot or --from-position, not both.');
@@ -119,7 +114,7 @@ function startArgument(snapshot: string | undefined, position: string | undefine
 }
 
 /** Shows the progress until the rebuild has ended, and returns its outcome. Ctrl-C ends the display, not the rebuild. */
-async function follow({ db, log }: Operation, name: string, version: number, quiet: boolean): Promise<string> {
+async function follow(db: Database, log: EventLog, name: string, version: number, quiet: boolean): Promise<string> {
   // Not `{eta}`: cli-progress has a value of its own for that.
   const format = '{bar} {percentage}% | {value} of {total} | {rate} | ETA {left}';
   const bar =
@@ -153,7 +148,7 @@ async function follow({ db, log }: Operation, name: string, version: number, qui
 }
 
 /** The process that maintains the version rebuilds it. If a bug is fixed here but not there yet, the rebuild has the bug. */
-async function builtByOtherCode({ db }: Operation, { name, version, codeFingerprint }: Projection): Promise<boolean> {
+async function builtByOtherCode(db: Database, { name, version, codeFingerprint }: Projection): Promise<boolean> {
   const found = (await readRegistry(db)).find((one) => one.name === name && one.version === version);
   return found !== undefined && found.codeFingerprint !== codeFingerprint;
 }

@@ -1,10 +1,9 @@
 import { createInterface } from 'node:readline/promises';
 import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
-import { readStatus } from '../../runtime/monitoring/status.ts';
+import { retirementOf } from '../../runtime/actions/retirement.ts';
+import { registriesOf } from '../../runtime/actions/version-basis.ts';
 import { refused } from '../../runtime/versions/expect-version.ts';
-import { losingProcesses, processesText } from '../../runtime/versions/losing-processes.ts';
-import type { LiveProcess } from '../../store/ownership/live-processes.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
@@ -25,23 +24,11 @@ export const retire = defineCommand({
     const { name, version } = parseVersionId(args.version);
     const hours = Number(args.grace);
     if (!(hours >= 0)) throw new RefoldError('INVALID_CONFIG', `--grace is a number of hours, found '${args.grace}'.`);
-    await withOperation(await loadConfig(args.config), async ({ db, log, lifecycle, actor }) => {
-      const active = (await readStatus(db, log)).filter((one) => one.name === name && one.state === 'active');
-      if (active.at(-1)?.version === version && !args.force) {
-        const next = active.at(-2);
-        const then = next
-          ? `${name}@${next.version} would answer in its place`
-          : `nothing would answer for '${name}' any more`;
-        throw refused(
-          name,
-          version,
-          `is the version that answers; ${then}, and a retired version can't come back. Use --force to retire it anyway.`,
-        );
-      }
-      // If it is the only active version, every process loses it; --force has confirmed that.
-      const isOnly = active.length === 1 && active[0]?.version === version;
-      const losing = args.yes || isOnly ? [] : await losingProcesses(db, name, version);
-      if (losing.length > 0) await askToRetire(name, version, losing);
+    await withOperation(await loadConfig(args.config), async ({ stores, dbOf, lifecycle, actor }) => {
+      const { answering, losing } = await retirementOf(registriesOf(stores), await dbOf(name, version), name, version);
+      if (answering !== null && !args.force)
+        throw refused(name, version, `${answering} Use --force to retire it anyway.`);
+      if (losing !== null && !args.yes) await askToRetire(name, version, losing);
       await lifecycle.retire(name, version, { actor, reason: args.reason ?? 'retired by hand' }, hours * 3600);
     });
     if (args.json) console.log(JSON.stringify({ name, version, state: 'retired', dropInHours: hours }));
@@ -50,9 +37,7 @@ export const retire = defineCommand({
 });
 
 /** @throws RefoldError `INVALID_TRANSITION` unless the user confirms */
-async function askToRetire(name: string, version: number, losing: readonly LiveProcess[]): Promise<void> {
-  const what = losing.length === 1 ? 'this process declares' : 'these processes declare';
-  const problem = `answers the clients of ${processesText(losing)}: ${what} no other active version of '${name}'.`;
+async function askToRetire(name: string, version: number, problem: string): Promise<void> {
   const terminal = process.stdin.isTTY && process.stdout.isTTY;
   if (!terminal) throw refused(name, version, `${problem} Deploy the next version there first, or use --yes.`);
   const question = createInterface({ input: process.stdin, output: process.stdout });

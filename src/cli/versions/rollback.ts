@@ -1,5 +1,6 @@
 import { defineCommand } from 'citty';
-import { readStatus } from '../../runtime/monitoring/status.ts';
+import { planRollback } from '../../runtime/actions/rollback-plan.ts';
+import { activeVersions, registriesOf } from '../../runtime/actions/version-basis.ts';
 import { refused } from '../../runtime/versions/expect-version.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { integer } from '../shared/format.ts';
@@ -22,33 +23,26 @@ export const rollback = defineCommand({
   run: withErrorReporting(async ({ args }) => {
     const [name = '', version] = args.projection.split('@');
     const config = await loadConfig(args.config);
-    await withOperation(config, async ({ db, log, lifecycle, actor }) => {
-      const versions = (await readStatus(db, log)).filter((one) => one.name === name && one.state === 'active');
-      const [next, highest] = versions.slice(-2);
+    await withOperation(config, async ({ stores, log, lifecycle, actor }) => {
+      const registries = registriesOf(stores);
+      const highest = (await activeVersions(registries, name)).slice(-2)[1];
       if (highest && version !== undefined && Number(version) !== highest.version)
         throw refused(
           name,
           highest.version,
           `is the highest active version, and the one to roll back, not @${version}.`,
         );
-      const declared = config.projections.some((one) => one.name === name && one.version === next?.version);
-      if (highest && next && !declared)
-        throw refused(
-          name,
-          next.version,
-          'would answer, but this application does not declare it. Declare it again, deploy that, and let it catch up.',
-        );
+      const plan = await planRollback(registries, config, name);
       const { from, to } = await lifecycle.rollback(name, { actor, reason: args.reason ?? 'rolled back by hand' });
-      // For a live inline version, appends do the work of a processor.
-      const left = next && next.processor !== 'running' && next.inline !== 'live' ? next : undefined;
-      const behind = left ? { position: left.position.toString() } : null;
+      const left = plan.isLeft ? plan.to : undefined;
+      const behind = left ? { position: left.checkpoint.toString() } : null;
       if (args.json) return console.log(JSON.stringify({ name, from, to, notCurrent: behind }));
       console.log(
         `${name}@${to} answers again. ${name}@${from} stays current and ready: 'refold activate ${name}@${from}' reactivates it.`,
       );
       if (left)
         console.log(
-          `Warning: no process maintains ${name}@${to}; it is at position ${integer(left.position)} of ${integer(left.head)}.${left.error ? ` ${left.error.message}` : ''}`,
+          `Warning: no process maintains ${name}@${to}; it is at position ${integer(left.checkpoint)} of ${integer(await log.head())}.${left.error ? ` ${left.error.message}` : ''}`,
         );
     });
   }),

@@ -2,6 +2,7 @@ import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
 import { restoreSnapshot } from '../../runtime/rebuilds/rebuild-in-place.ts';
 import { dropSnapshot, listSnapshots, takeSnapshot } from '../../runtime/rebuilds/table-snapshots.ts';
+import { inEachStore } from '../../store/read-store.ts';
 import type { TableSnapshot, WhichSnapshot } from '../../store/tables/table-snapshots.ts';
 import { declaredVersion } from '../shared/declared-version.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
@@ -22,8 +23,11 @@ const take = defineCommand({
     const config = await loadConfig(args.config);
     const { name, version } = parseVersionId(args.version);
     const { readSchema } = config.database;
-    const snapshot = await withOperation(config, ({ db, actor }) =>
-      takeSnapshot({ db, readSchema, name, version }, { actor, reason: args.reason ?? 'by hand' }),
+    const snapshot = await withOperation(config, async ({ dbOf, actor }) =>
+      takeSnapshot(
+        { db: await dbOf(name, version), readSchema, name, version },
+        { actor, reason: args.reason ?? 'by hand' },
+      ),
     );
     console.log(args.json ? json(snapshot) : `${args.version}: ${described(snapshot)}.`);
   }),
@@ -39,7 +43,9 @@ const list = defineCommand({
   run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
     const wanted = args.version === undefined ? undefined : parseVersionId(args.version);
-    const snapshots = await withOperation(config, ({ db }) => listSnapshots(db, wanted?.name, wanted?.version));
+    const snapshots = await withOperation(config, ({ stores }) =>
+      inEachStore(stores, (db) => listSnapshots(db, wanted?.name, wanted?.version)),
+    );
     if (args.json) console.log(json(snapshots));
     else console.log(snapshots.length === 0 ? 'There are no snapshots.' : toText(snapshots));
   }),
@@ -62,8 +68,12 @@ const restore = defineCommand({
     const projection = declaredVersion(config, args.version);
     const which = snapshotArgument('--snapshot', args.snapshot);
     const { readSchema } = config.database;
-    const snapshot = await withOperation(config, ({ db, log, actor }) =>
-      restoreSnapshot({ db, log, readSchema, projection }, { actor, reason: args.reason ?? 'by hand' }, which),
+    const snapshot = await withOperation(config, ({ stores, log, actor }) =>
+      restoreSnapshot(
+        { db: stores.of(projection).db, log, readSchema, projection },
+        { actor, reason: args.reason ?? 'by hand' },
+        which,
+      ),
     );
     const done = `${projection.id} serves ${described(snapshot)}, and catches up from there.`;
     console.log(args.json ? json(snapshot) : done);
@@ -83,7 +93,9 @@ const drop = defineCommand({
     const { name, version } = parseVersionId(args.version);
     const id = snapshotNumber('--snapshot', args.snapshot);
     const step = { reason: args.reason ?? 'by hand' };
-    await withOperation(config, ({ db, actor }) => dropSnapshot(db, name, version, id, { actor, ...step }));
+    await withOperation(config, async ({ dbOf, actor }) =>
+      dropSnapshot(await dbOf(name, version), name, version, id, { actor, ...step }),
+    );
     console.log(`${args.version}: snapshot ${id} is dropped.`);
   }),
 });

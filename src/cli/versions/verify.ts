@@ -44,7 +44,9 @@ async function rows(
 ): Promise<void> {
   const { readSchema } = config.database;
   const result = await withProgress(json, (onProgress) =>
-    withOperation(config, ({ db, log }) => verifyVersion({ db, log, projection, readSchema, oneOf, onProgress })),
+    withOperation(config, ({ stores, log }) =>
+      verifyVersion({ db: stores.of(projection).db, log, projection, readSchema, oneOf, onProgress }),
+    ),
   );
   console.log(json ? toJson(result) : toText(projection.id, result));
   if (result.differences > 0) process.exitCode = 1;

@@ -1,7 +1,7 @@
 import type { ExecutionResult } from 'graphql';
 import type { Logger } from 'pino';
 import { laterToken, type PositionToken, tokenText } from '../../events/position-token.ts';
-import { cursorText, tokenIn } from '../../projections/queries/change-cursor.ts';
+import { cursorText, type ReadPosition, tokenIn } from '../../projections/queries/change-cursor.ts';
 import type { OperationReads } from './gateway-services.ts';
 
 /** Implements the header `refold-position: 1`. */
@@ -14,7 +14,7 @@ export interface AnswerPosition {
 
 /**
  * Adds `extensions.position` (the answer includes everything up to here) and `extensions.cursors` (by projection, where a change feed
- * continues). If nothing was read, the position is that of the writes. If nothing was written either, or the position of the rows cannot be
+ * continues). If several read stores were read, also `extensions.stores`: the position of each. If nothing was read, the position is that of the writes. If nothing was written either, or the position of the rows cannot be
  * determined, nothing is added.
  */
 export function createAnswerPosition(logger: Logger): AnswerPosition {
@@ -28,7 +28,12 @@ export function createAnswerPosition(logger: Logger): AnswerPosition {
     const position = least ?? written;
     if (position === undefined) return undefined;
     const cursors = Object.fromEntries(read.map((one) => [one.name, cursorText(one)]));
-    return { position: tokenText(position), ...(read.length > 0 ? { cursors } : {}) };
+    const stores = positionsOfStores(read);
+    return {
+      position: tokenText(position),
+      ...(read.length > 0 ? { cursors } : {}),
+      ...(Object.keys(stores).length > 1 ? { stores } : {}),
+    };
   }
 
   return {
@@ -48,4 +53,15 @@ export function createAnswerPosition(logger: Logger): AnswerPosition {
       }
     },
   };
+}
+
+/** Each store is read in a snapshot of its own, at a position of its own: the lowest of what was read of it. */
+function positionsOfStores(read: readonly ReadPosition[]): Readonly<Record<string, string>> {
+  const lowest = new Map<string, PositionToken>();
+  for (const one of read) {
+    const token = tokenIn(one);
+    const before = lowest.get(one.store);
+    if (!before || token.position < before.position) lowest.set(one.store, token);
+  }
+  return Object.fromEntries([...lowest].map(([store, token]) => [store, tokenText(token)]));
 }

@@ -15,6 +15,7 @@ import { pinsOf } from '../rollout/pins.ts';
 import { createDocumentCache } from './document-cache.ts';
 import { countUsage } from './field-usage.ts';
 import type { GatewayServices } from './gateway-services.ts';
+import type { OperationObserver } from './observed-operations.ts';
 import type { OperationRequest, Yoga } from './run-operation.ts';
 import type { SchemaSource, ServedSchema } from './served-schema.ts';
 import type { Shadows } from './shadow.ts';
@@ -24,6 +25,7 @@ export interface CompiledOperationsOptions {
   readonly source: SchemaSource;
   readonly services: GatewayServices;
   readonly policies: RequestPolicies;
+  readonly observer: OperationObserver;
   /** Restricts reads to what a viewer may see. */
   readonly readsFor: (reads: ReadModels, viewer: Viewer | 'system') => ReadModels;
   readonly maxCost: number;
@@ -69,7 +71,7 @@ interface KnownOperation {
 const maxForms = 64;
 
 export function createCompiledOperations(options: CompiledOperationsOptions): CompiledOperations {
-  const { yoga, source, services, policies, readsFor, maxCost, onAnswered, shadows, logger } = options;
+  const { yoga, source, services, policies, observer, readsFor, maxCost, onAnswered, shadows, logger } = options;
   const known = new WeakMap<GraphQLSchema, LRUCache<string, { readonly operation: KnownOperation | undefined }>>();
 
   function operationOf(
@@ -115,7 +117,8 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
       const viewer = await policies.authenticateAndLimit(transport);
       const reads = services.openReadModels({ snapshot: false, replicaOf: versions });
       try {
-        const data = await readsFor(reads, viewer).answer?.(query);
+        const seen = { type: operation.operation, name: operation.name?.value };
+        const data = await observer.observe(seen, transport, async () => readsFor(reads, viewer).answer?.(query));
         if (data === undefined) return undefined;
         onAnswered((performance.now() - startedAt) / 1000);
         if (services.usage) {

@@ -45,6 +45,8 @@ export interface GatewayServices {
   openReadModels(options: {
     readonly snapshot: boolean;
     readonly positions?: boolean | undefined;
+    /** Whether its parts are answered one after the other, so each may read another store: a mutation. @default false */
+    readonly separate?: boolean | undefined;
     /** For a query that may be answered from a replica: the versions that it reads. @default not from a replica */
     readonly replicaOf?: VersionMap | undefined;
   }): OperationReads;

@@ -101,6 +101,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
     const position = header('refold-position') === '1' ? createAnswerPosition(logger) : undefined;
     const positions = position !== undefined;
     const snapshot = positions || (operation !== undefined && wantsSnapshot(operation, args.document, context.served));
+    const separate = operation?.operation === 'mutation';
     let opened: OperationReads | undefined;
     let isClosed = false;
     let metadata: EventMetadata | undefined; // shared by all commands of the operation
@@ -132,7 +133,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
         // Answers with a position are read from the primary, because the position is that of the primary's rows.
         const replicaOf =
           replica && !positions && operation?.operation === 'query' ? context.served.versions : undefined;
-        opened = services.openReadModels({ snapshot, positions, replicaOf });
+        opened = services.openReadModels({ snapshot, positions, separate, replicaOf });
         return guard ? restrictReads(opened, guard) : opened;
       },
       finish: async (result) => (position && opened ? position.withPosition(result, opened) : result),
@@ -190,7 +191,8 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
 }
 
 /**
- * If this process cannot answer at present and the answer has no data at all, the status is 503, which proxies understand. An answer with partial data keeps
+ * If this process cannot answer at present and the answer has no data at all, the status is 503, which proxies understand. An answer with
+ * partial data keeps
  * its status: a retry would repeat the part that succeeded.
  */
 function withOutageStatus<T>(result: T): T {

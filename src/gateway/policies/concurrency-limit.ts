@@ -1,4 +1,5 @@
 import { GraphQLError } from 'graphql';
+import type { CheckedGateway } from '../../config/gateway-options.ts';
 
 export interface ConcurrencyLimitOptions {
   /** What is limited. */
@@ -17,6 +18,31 @@ export interface ConcurrencyLimit {
    */
   open(client: string | undefined): () => void;
   count(): number;
+}
+
+/** The limits of one gateway. */
+export function createGatewayLimits(
+  options: Pick<
+    CheckedGateway,
+    'maxSockets' | 'maxSocketsPerClient' | 'maxSubscriptions' | 'maxSubscriptionsPerClient'
+  >,
+  onRefused: (limit: string) => void,
+): { readonly sockets: ConcurrencyLimit; readonly subscriptions: ConcurrencyLimit } {
+  const { maxSockets, maxSocketsPerClient, maxSubscriptions, maxSubscriptionsPerClient } = options;
+  return {
+    sockets: createConcurrencyLimit({
+      things: 'sockets',
+      max: maxSockets,
+      maxPerClient: maxSocketsPerClient,
+      onRefused,
+    }),
+    subscriptions: createConcurrencyLimit({
+      things: 'subscriptions',
+      max: maxSubscriptions,
+      maxPerClient: maxSubscriptionsPerClient,
+      onRefused,
+    }),
+  };
 }
 
 export function createConcurrencyLimit(options: ConcurrencyLimitOptions): ConcurrencyLimit {

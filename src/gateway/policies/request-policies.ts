@@ -13,11 +13,19 @@ export interface RequestPolicies {
    * @throws GraphQLError `UNAUTHENTICATED`, `AUTHENTICATION_UNAVAILABLE`, `RATE_LIMITED`
    */
   authenticateAndLimit(transport: TransportContext): Promise<Viewer | 'system'>;
-  /** Authenticates the caller of a request that is not an operation. Counts only failed attempts. Throws like {@link RequestPolicies.authenticateAndLimit}. */
+  /**
+   * Authenticates the caller of a request that is not an operation. Counts only failed attempts. Throws like {@link
+   * RequestPolicies.authenticateAndLimit}.
+   */
   authenticate(transport: TransportContext): Promise<Viewer | 'system'>;
 }
 
-export function createRequestPolicies(viewerOf: ViewerOf, rateLimit: RateLimit | undefined): RequestPolicies {
+/** `onRefused` is called for an operation that is not authenticated or over its limit. */
+export function createRequestPolicies(
+  viewerOf: ViewerOf,
+  rateLimit: RateLimit | undefined,
+  onRefused: (transport: TransportContext, error: unknown) => void = () => {},
+): RequestPolicies {
   const known = new WeakMap<object, Promise<Viewer | 'system'>>();
 
   async function authenticate(transport: TransportContext): Promise<Viewer | 'system'> {
@@ -30,9 +38,14 @@ export function createRequestPolicies(viewerOf: ViewerOf, rateLimit: RateLimit |
   }
 
   async function count(transport: TransportContext): Promise<Viewer | 'system'> {
-    const viewer = await authenticate(transport);
-    await rateLimit?.(viewer, transport);
-    return viewer;
+    try {
+      const viewer = await authenticate(transport);
+      await rateLimit?.(viewer, transport);
+      return viewer;
+    } catch (error) {
+      onRefused(transport, error);
+      throw error;
+    }
   }
 
   return {

@@ -10,7 +10,13 @@ import { uniqueIndexes } from '../columns/unique-indexes.ts';
 import { activationRule } from '../projection/activation-rule.ts';
 import { historyOf } from '../projection/history.ts';
 import { partitionsOption } from '../projection/partition.ts';
-import type { ErrorPolicy, EventFilter, Projection, RowKey } from '../projection/projection.ts';
+import {
+  defaultStore,
+  type ErrorPolicy,
+  type EventFilter,
+  type Projection,
+  type RowKey,
+} from '../projection/projection.ts';
 import { ownRelations } from '../projection/relations.ts';
 import type { SqlFold } from '../projection/sql-fold.ts';
 import { tableHooks } from '../projection/table-hooks.ts';
@@ -83,7 +89,7 @@ export function defineProjection<
     uniqueIndexes: uniqueIndexes(options.table, keyColumns),
     tableName: `${options.name}_v${options.version}`,
     sqlNames: sqlNames(options.table),
-    mode: options.mode ?? 'async',
+    ...placeOf(options),
     activation: activationRule(subject, Object.keys(options.table), options.activation),
     onError,
     snapshots: snapshotSchedule(subject, options.snapshots),
@@ -137,6 +143,14 @@ export function defineProjection<
       return codec.normalise(result, key, row);
     },
   } satisfies Projection<Name, C>);
+}
+
+/** When its rows are written, and where. */
+function placeOf({
+  mode = 'async',
+  store = defaultStore,
+}: Partial<Pick<Projection, 'mode' | 'store'>>): Pick<Projection, 'mode' | 'store'> {
+  return { mode, store };
 }
 
 /** What either form declares about its events. */

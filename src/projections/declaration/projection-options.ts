@@ -6,7 +6,13 @@ import { beginning, type GlobalPosition } from '../../events/global-position.ts'
 import type { Columns, KeyOf } from '../columns/column.ts';
 import type { ActivationOptions } from '../projection/activation-rule.ts';
 import type { HistoryOption } from '../projection/history.ts';
-import type { ErrorPolicy, GraphqlNames, ProjectionMode, SnapshotSchedule } from '../projection/projection.ts';
+import {
+  defaultStore,
+  type ErrorPolicy,
+  type GraphqlNames,
+  type ProjectionMode,
+  type SnapshotSchedule,
+} from '../projection/projection.ts';
 import type { RelationOption } from '../projection/relations.ts';
 import type { TableHook } from '../projection/table-hooks.ts';
 import type { EvolveSql } from './evolve-sql.ts';
@@ -31,6 +37,12 @@ export interface CommonOptions<Name extends string, F extends EventFamily, C ext
    * @default 'async'
    */
   readonly mode?: ProjectionMode;
+  /**
+   * The read store that holds the version: its rows, its checkpoint and everything else of it. A name of `readStores` in the configuration. To
+   * move a read model to another store, declare its next version there. Not with mode `inline`.
+   * @default 'default': the database of the log
+   */
+  readonly store?: string;
   /**
    * When a version that has caught up becomes active.
    * @default 'auto': as soon as it is at most 100 positions behind the head of the log, unless it would break what clients can query
@@ -141,7 +153,8 @@ export interface EvolveSqlOptions<Name extends string, F extends EventFamily, C 
   readonly evolveSql: EvolveSql<F, C>;
   /**
    * The keys of the rows that an event changes, as `rows` returns them. Needed with `onError: 'dead-letter'`, and used only if `rows` fails on an
-   * event before its keys are known: later events of these rows then wait. Without failures, the SQL decides which rows an event changes, and payloads of commands offer no
+   * event before its keys are known: later events of these rows then wait. Without failures, the SQL decides which rows an event changes,
+   * and payloads of commands offer no
    * rows of this projection.
    * @default none
    */
@@ -168,6 +181,7 @@ const known = [
   'evolve',
   'evolveSql',
   'mode',
+  'store',
   'activation',
   'snapshots',
   'codeVersion',
@@ -194,6 +208,7 @@ export function checkOptions(
     readonly evolve?: object | undefined;
     readonly evolveSql?: object | undefined;
     readonly mode?: unknown;
+    readonly store?: unknown;
     readonly partitions?: unknown;
     readonly startAfter?: unknown;
   },
@@ -238,14 +253,22 @@ function checkMode(
   subject: string,
   {
     mode,
+    store,
     evolveSql,
     partitions,
     startAfter,
-  }: { mode?: unknown; evolveSql?: unknown; partitions?: unknown; startAfter?: unknown },
+  }: { mode?: unknown; store?: unknown; evolveSql?: unknown; partitions?: unknown; startAfter?: unknown },
 ): void {
   if (mode !== undefined && mode !== 'async' && mode !== 'inline')
     throw invalidDeclaration(subject, `'mode' is 'async' or 'inline', found '${String(mode)}'.`);
+  if (store !== undefined && typeof store !== 'string')
+    throw invalidDeclaration(subject, `'store' is a name of 'readStores', found ${String(store)}.`);
   if (mode !== 'inline') return;
+  if (store !== undefined && store !== defaultStore)
+    throw invalidDeclaration(
+      subject,
+      `mode 'inline' writes rows in the transaction of the append, and the store '${store}' is another database than that of the log. Leave 'store' out, or the mode.`,
+    );
   if (evolveSql)
     throw invalidDeclaration(
       subject,

@@ -112,6 +112,8 @@ export interface Projection<Name extends string = string, C extends Columns = Co
   /** The SQL name of each column: `cartId` → `cart_id`. */
   readonly sqlNames: Readonly<Record<string, string>>;
   readonly mode: ProjectionMode;
+  /** The read store that holds the version: a name of `readStores`, or `default`. */
+  readonly store: string;
   readonly activation: ActivationRule;
   readonly onError: OnError;
   /** When snapshots of the read table are taken automatically; null: never. */
@@ -143,6 +145,9 @@ export interface Projection<Name extends string = string, C extends Columns = Co
   /** Folds one event: returns the row after the event, in canonical form. Null removes the row. Returns `row` itself if nothing changed. */
   apply(row: Row | null, event: RecordedEvent, key: RowKey): Row | null;
 }
+
+/** The store in the database of the log. */
+export const defaultStore = 'default';
 
 /** The version with its rows in another table. Each rebuild creates a new table. */
 export function storedIn<P extends Projection>(projection: P, tableName: string): P {

@@ -14,6 +14,8 @@ export interface ChangeCursor {
 export interface ReadPosition extends ChangeCursor {
   /** The projection's name. */
   readonly name: string;
+  /** The read store that holds the rows. */
+  readonly store: string;
 }
 
 /** Identifies rows that evolve by changes only. Another version and a rebuild have another generation. */

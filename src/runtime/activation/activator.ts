@@ -70,7 +70,7 @@ export function createActivator(options: ActivatorOptions): PeriodicTask {
         (found.heldBy === 'breaking' && isLifted(projection)) ||
         (found.heldBy === 'dead-letters' && (await deadLettersAllow(projection)));
       if ((found.heldReason === null || lifted) && found.seconds >= activation.minReadySeconds)
-        await activate(projection, signal);
+        await activateIfMet(projection, signal);
     }
   }
 
@@ -96,7 +96,7 @@ export function createActivator(options: ActivatorOptions): PeriodicTask {
     logger.warn({ projection: id }, text);
   }
 
-  async function activate(projection: Projection, signal: AbortSignal): Promise<void> {
+  async function activateIfMet(projection: Projection, signal: AbortSignal): Promise<void> {
     if (!(await isFresh(db, projection))) return;
     const answers = await compareAnswers(projection);
     if (answers === null) return;

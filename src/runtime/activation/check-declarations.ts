@@ -1,13 +1,13 @@
 import { RefoldError } from '../../errors.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
-import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
+import { readAllRegistries } from '../../store/registry/all-registries.ts';
+import type { RegisteredVersion } from '../../store/registry/registry.ts';
 import { readShadowStandings } from '../../store/registry/shadows.ts';
 import { readTableProblems } from '../../store/tables/table-problems.ts';
 import { holdingReason, whatBreaks } from '../schema-changes/change-usage.ts';
 import { changesForClients, type SchemaDeclarations } from '../schema-changes/schema-changes.ts';
-import { codeChangedMessage, tableChangedMessage } from '../versions/changed-declaration.ts';
-import { removedVersions } from '../versions/register-versions.ts';
+import { codeChangedMessage, removedVersions, tableChangedMessage } from '../versions/changed-declaration.ts';
 import { damageError, missingIndexesText } from '../versions/table-watch.ts';
 import { checkLoggedNames } from '../versions/undeclared-events.ts';
 import { shadowVerdict } from './shadow-gate.ts';
@@ -22,10 +22,11 @@ export interface Finding {
 
 /** Compares the declarations with the registry, as a start of the application would. Changes nothing. */
 export async function checkStoredDeclarations(db: Database, declarations: SchemaDeclarations): Promise<Finding[]> {
-  const registered = await readRegistry(db);
-  const standings = await readShadowStandings(db);
+  const stores = [db, ...(db.elsewhere?.others() ?? [])];
+  const registered = await readAllRegistries(db);
+  const standings = (await Promise.all(stores.map(readShadowStandings))).flat();
   const findings = [...(await namesInLog(db, declarations)), ...removed(registered, declarations.projections)];
-  for (const problem of await readTableProblems(db)) {
+  for (const problem of (await Promise.all(stores.map(readTableProblems))).flat()) {
     const damage = damageError(problem);
     findings.push(
       damage ? { kind: 'problem', message: damage.message } : { kind: 'note', message: missingIndexesText(problem) },

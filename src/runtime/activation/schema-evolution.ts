@@ -1,9 +1,12 @@
 import { RefoldError } from '../../errors.ts';
 import type { Database } from '../../store/postgres/database.ts';
+import { answering, readAllRegistries, readVersionsOf } from '../../store/registry/all-registries.ts';
+import { highestActive } from '../../store/registry/definitions.ts';
 import { type FieldUsage, readUsage, recordedDays, type UsageQuery } from '../../store/registry/field-usage.ts';
-import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
+import type { RegisteredVersion } from '../../store/registry/registry.ts';
 import { endShadow, readShadows, type Shadow, writeShadow } from '../../store/registry/shadows.ts';
 import { recordOperation } from '../../store/registry/transitions.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { type UsedChanges, usualDays, withUsage } from '../schema-changes/change-usage.ts';
 import { changesBetween, type SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { expectVersion, refused } from '../versions/expect-version.ts';
@@ -46,15 +49,22 @@ export interface RecordedUsage {
   readonly fields: readonly FieldUsage[];
 }
 
-export function createSchemaEvolution(
-  db: Database,
-  declarations: SchemaDeclarations,
+export interface SchemaEvolutionOptions {
+  /** The database of the log. */
+  readonly db: Database;
+  /** The database of a version. @default `db` */
+  readonly dbOf?: (name: string, version: number) => Promise<Database>;
+  readonly declarations: SchemaDeclarations;
   /** Writes the counts of this process. */
-  flush: () => Promise<void> | undefined = () => undefined,
-): SchemaEvolution {
+  readonly flush?: () => Promise<void> | undefined;
+}
+
+export function createSchemaEvolution(options: SchemaEvolutionOptions): SchemaEvolution {
+  const { db, dbOf = async () => db, declarations, flush = () => undefined } = options;
+
   async function changes(name: string, version: number, than?: number): Promise<UsedChanges> {
     await flush();
-    const older = than ?? activeBelow(await readRegistry(db), name, version);
+    const older = than ?? activeBelow(await readVersionsOf(db, name), name, version);
     if (older === undefined)
       throw new RefoldError('INVALID_TRANSITION', `No version below ${name}@${version} is active; name two versions.`);
     const found = await changesBetween(db, declarations, name, older, version);
@@ -69,7 +79,7 @@ export function createSchemaEvolution(
   return {
     changes,
     async pendingChanges() {
-      const registered = await readRegistry(db);
+      const registered = await readAllRegistries(db);
       const pending = [];
       for (const { id, name, version } of declarations.projections) {
         const state = registered.find((entry) => entry.name === name && entry.version === version)?.state;
@@ -86,28 +96,41 @@ export function createSchemaEvolution(
           version,
           `is compared for one of so many queries, a whole number from 1 on, found ${oneOf}.`,
         );
-      await db.transaction(async (tx) => {
+      await (await dbOf(name, version)).transaction(async (tx) => {
         const { state, heldReason } = await expectVersion(tx, name, version);
         if (state !== 'ready') throw refused(name, version, `is ${state}; only a ready version can be compared.`);
+        await refuseOtherStore(tx, name, version);
         await writeShadow(tx, name, version, oneOf);
         const reason = `compared for one of ${oneOf} queries: ${step.reason}`;
         await recordOperation(tx, { name, version, state, heldReason }, { actor: step.actor, reason });
       });
     },
     async stopShadow(name, version, step) {
-      await db.transaction(async (tx) => {
+      await (await dbOf(name, version)).transaction(async (tx) => {
         const { state, heldReason } = await expectVersion(tx, name, version);
         if (!(await endShadow(tx, name, version))) throw refused(name, version, 'is not being compared.');
         const reason = `compared no more: ${step.reason}`;
         await recordOperation(tx, { name, version, state, heldReason }, { actor: step.actor, reason });
       });
     },
-    shadows: () => readShadows(db),
+    shadows: async () =>
+      (await Promise.all([db, ...(db.elsewhere?.others() ?? [])].map((one) => readShadows(one)))).flat(),
     async usage({ days = usualDays, ...query } = {}) {
       await flush();
       return { recordedDays: await recordedDays(db), fields: await readUsage(db, { days, ...query }) };
     },
   };
+}
+
+/** Answers are compared at one position, in one snapshot. */
+async function refuseOtherStore(tx: Queryable, name: string, version: number): Promise<void> {
+  const [here, anywhere] = [await highestActive(tx, name), await answering(tx, name)];
+  if (here?.version === anywhere?.version) return;
+  throw refused(
+    name,
+    version,
+    `can't be compared with ${name}@${anywhere?.version}, which is in another read store: the two are never read at one position.`,
+  );
 }
 
 /** Also undefined if a higher version answers, because then nothing would change for clients. */

@@ -7,6 +7,7 @@ import {
   letterError,
   type NewDeadLetter,
   readDeadLetters,
+  readDeadLettersBeside,
 } from '../../store/processors/dead-letters.ts';
 import { type Discard, insertDiscards, listDiscards, recallDiscards } from '../../store/processors/discards.ts';
 import { lockPartitions } from '../../store/processors/partitions.ts';
@@ -33,24 +34,28 @@ export async function listDeadLetters({ db, projection }: DeadLetterOptions): Pr
  * Folds the dead letters of each row again, in order, with the current code, until one fails. The rows are then correct without a
  * rebuild. All rows change in one transaction.
  *
- * @param key the row's key as JSON, for example `["c1"]`; all rows if absent
+ * @param which the row's key as JSON, for example `["c1"]`, or the ids of dead letters, whose rows are meant; all rows if absent
  * @throws RefoldError `INVALID_TRANSITION` if there is nothing to retry
  */
 export function retryDeadLetters(
   options: DeadLetterOptions,
   step: TransitionReason,
-  key?: string,
+  which?: string | readonly bigint[],
 ): Promise<Redelivery> {
-  return redeliver(options, step, key, 'retry');
+  return redeliver(options, step, which, 'retry');
 }
 
-/** Discards the events that failed, and folds those that waited behind them. @throws RefoldError `INVALID_TRANSITION` */
+/**
+ * Discards the events that failed, and folds those that waited behind them. If ids are given, only those of them.
+ *
+ * @throws RefoldError `INVALID_TRANSITION`
+ */
 export function discardDeadLetters(
   options: DeadLetterOptions,
   step: TransitionReason,
-  key?: string,
+  which?: string | readonly bigint[],
 ): Promise<Redelivery> {
-  return redeliver(options, step, key, 'discard');
+  return redeliver(options, step, which, 'discard');
 }
 
 /** Returns the discarded events of a version, in log order. Rebuilds and verifications leave them out. */
@@ -95,25 +100,27 @@ export function logDeadLetters(logger: Logger, id: string, letters: readonly New
 async function redeliver(
   { db, log, readSchema, projection }: DeadLetterOptions,
   { actor, reason }: TransitionReason,
-  key: string | undefined,
+  which: string | readonly bigint[] | undefined,
   what: 'retry' | 'discard',
 ): Promise<Redelivery> {
   const { name, version } = projection;
+  const [key, ids] = typeof which === 'string' ? [which, undefined] : [undefined, which];
   return withoutAppends(db, projection, async (tx) => {
     const { state, heldReason, tableName } = await expectDeclaredTable(tx, projection);
     // Keeps the processor from folding later events of these rows meanwhile.
     await lockPartitions(tx, name, version);
-    const letters = await readDeadLetters(tx, tableName, key === undefined ? undefined : canonicalKey(key));
-    if (letters.length === 0)
-      throw refused(
-        name,
-        version,
-        key === undefined ? 'has no dead letters.' : `has no dead letters of the row ${key}.`,
-      );
+    const letters = ids
+      ? await readDeadLettersBeside(tx, tableName, ids)
+      : await readDeadLetters(tx, tableName, key === undefined ? undefined : canonicalKey(key));
+    if (letters.length === 0) {
+      const such = ids ? 'no such dead letters' : 'no dead letters';
+      throw refused(name, version, key === undefined ? `has ${such}.` : `has ${such} of the row ${key}.`);
+    }
+    const named = ids && new Set(ids);
     const discarding = { name, version, actor, reason };
     const result = await redeliverRows(tx, { log, readSchema, projection: storedIn(projection, tableName) }, letters, {
-      isDiscarded: (letter) => what === 'discard' && letter.error !== null,
-      onDiscard: (ids) => insertDiscards(tx, discarding, ids),
+      isDiscarded: (letter) => what === 'discard' && letter.error !== null && (named?.has(letter.id) ?? true),
+      onDiscard: (discarded) => insertDiscards(tx, discarding, discarded),
     });
     await invalidateRows(tx, name, version);
     const outcome = `${result.folded} folded, ${result.discarded} discarded, ${result.left} left`;

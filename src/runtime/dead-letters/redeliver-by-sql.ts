@@ -23,7 +23,7 @@ export function redeliveryBySql(
   projection: Projection,
   fold: SqlFold,
 ): SqlRedelivery {
-  const merge = createSetMerge(projection, fold, qualified(readSchema, projection.tableName));
+  const merge = createSetMerge(projection, fold, qualified(readSchema, projection.tableName), tx);
   const isUpcast = ({ family, type }: RecordedEvent) =>
     merge.upcast.some((filter) => filter.family === family && filter.types.includes(type));
   return async ({ key }, event) => {

@@ -24,14 +24,18 @@ export interface CanaryRecorder {
 // A crash loses the counts of this time. Without counts, nothing is sent.
 const flushMilliseconds = 10_000;
 
-export function createCanaryRecorder(db: Queryable, logger: Logger): CanaryRecorder {
+/** @param dbOf the database of a version */
+export function createCanaryRecorder(
+  dbOf: (version: Pick<CanaryFigures, 'name' | 'version'>) => Queryable,
+  logger: Logger,
+): CanaryRecorder {
   const counted = new Map<string, { -readonly [Part in keyof CanaryFigures]: CanaryFigures[Part] }>();
   let writing = Promise.resolve();
 
   async function write(): Promise<void> {
     const sent = [...counted.values()];
     counted.clear();
-    for (const figures of sent) await addCanaryFigures(db, figures);
+    for (const figures of sent) await addCanaryFigures(dbOf(figures), figures);
   }
 
   /** Waits for the write in progress, so that a reader then finds all earlier counts. */

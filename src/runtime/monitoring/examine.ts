@@ -3,8 +3,9 @@ import { RefoldError } from '../../errors.ts';
 import { readStalls } from '../../store/log/horizon.ts';
 import { readLiveProcesses } from '../../store/ownership/live-processes.ts';
 import type { Database } from '../../store/postgres/database.ts';
-import { readRegistry } from '../../store/registry/registry.ts';
-import { type ServerCheck, serverChecks } from '../../store/server/server-check.ts';
+import type { ReadStore } from '../../store/read-store.ts';
+import { readAllRegistries } from '../../store/registry/all-registries.ts';
+import { checkServer, type ServerCheck, serverChecks } from '../../store/server/server-check.ts';
 import {
   type ClockDifference,
   readClockDifference,
@@ -12,6 +13,7 @@ import {
   settingProblems,
 } from '../../store/server/server-settings.ts';
 import { checkSessions } from '../../store/server/session-check.ts';
+import { checkStore } from '../../store/server/store-check.ts';
 import { checkStoredDeclarations } from '../activation/check-declarations.ts';
 import { connectionLimitWarnings } from '../ownership/connection-limit.ts';
 import { findUndeclaredVersions } from '../reactors/reactor-versions.ts';
@@ -23,6 +25,7 @@ export interface Finding {
     | ServerCheck['subject']
     | 'options'
     | 'sessions'
+    | 'stores'
     | 'settings'
     | 'connections'
     | 'clock'
@@ -39,7 +42,11 @@ export interface Finding {
  * Examines a database as a start of the application does, and what a start does not look at: settings that cost safety, clocks, who holds the log
  * back, what nobody maintains. Changes nothing.
  */
-export async function examine(db: Database, config: Config): Promise<Finding[]> {
+export async function examine(
+  db: Database,
+  config: Config,
+  apart: readonly Pick<ReadStore, 'name' | 'db'>[] = [],
+): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const { subject, passed, check } of startChecks(config)) {
     const problem = await problemOf(() => check(db));
@@ -49,6 +56,7 @@ export async function examine(db: Database, config: Config): Promise<Finding[]> 
   }
   findings.push(...(await settings(db, config)), ...(await clock(db)));
   // The rest reads Refold's own tables.
+  for (const store of apart) findings.push(await storeFinding(store, config));
   const isReadable = !findings.some(({ subject, kind }) => kind === 'problem' && needed.includes(subject));
   if (!isReadable) return findings;
   return [
@@ -60,7 +68,19 @@ export async function examine(db: Database, config: Config): Promise<Finding[]> 
   ];
 }
 
-const needed: readonly Finding['subject'][] = ['server', 'privileges', 'migrations'];
+const needed: readonly Finding['subject'][] = ['server', 'privileges', 'migrations', 'stores'];
+
+/** What a start checks of a read store apart from the log. */
+async function storeFinding({ name, db }: Pick<ReadStore, 'name' | 'db'>, config: Config): Promise<Finding> {
+  const { readSchema, notifications: sessions } = config.database;
+  const problem = await problemOf(async () => {
+    await checkServer(db, readSchema);
+    await checkStore(db);
+    await checkSessions(db, { sessions });
+  });
+  const message = problem?.message ?? 'Its server is as suitable as that of the log, and it holds no events.';
+  return { subject: 'stores', kind: problem ? 'problem' : 'ok', message: `Read store '${name}': ${message}` };
+}
 
 /** Compares the declarations with the database, as `refold check` does. */
 export async function checkDeclarationsOf(
@@ -142,7 +162,7 @@ async function declarations(db: Database, config: Config): Promise<Finding[]> {
 
 async function processes(db: Database): Promise<Finding[]> {
   const live = await readLiveProcesses(db);
-  const maintained = (await readRegistry(db)).filter(({ state }) => state !== 'retired');
+  const maintained = (await readAllRegistries(db)).filter(({ state }) => state !== 'retired');
   const stopped = maintained.flatMap(({ name, version, status, error }) =>
     status === 'stopped' ? [`${name}@${version} has stopped: ${error?.message ?? 'see refold status'}`] : [],
   );

@@ -2,8 +2,9 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import type { CanaryRule, VersionState } from '../../projections/projection/version-map.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import { countDeadLetters } from '../../store/processors/dead-letters.ts';
-import { type Lag, readLag } from '../../store/processors/lag.ts';
+import { type Lag, readLag, readLagWithin } from '../../store/processors/lag.ts';
 import { readThroughput, type Throughput } from '../../store/processors/runs.ts';
+import { byVersion, inEachStore, type ReadStores } from '../../store/read-store.ts';
 import { type CanaryFigures, readCanaryFigures } from '../../store/registry/canaries.ts';
 import type { Pause } from '../../store/registry/pauses.ts';
 import { type Rebuild, readAllRebuilds } from '../../store/registry/rebuilds.ts';
@@ -102,12 +103,25 @@ export interface VersionVerification {
   readonly foundAt: string | null;
 }
 
-/** Returns all versions of the registry, ordered by name and version. */
-export async function readStatus(db: Queryable, log: EventLog): Promise<VersionStatus[]> {
+/** How far the status of many versions counts, for readers that come again and again. */
+export interface StatusBounds {
+  /** The dead letters of each version are counted up to this number. */
+  readonly letters: number;
+  /** How many positions of the log are visited in total to tell how far the versions are behind. */
+  readonly positions: number;
+}
+
+/** The versions of all stores. Leaves out those of a store apart from the log that does not respond: what watches it says so. */
+export async function readStatusOfStores(stores: ReadStores, log: EventLog): Promise<VersionStatus[]> {
+  return (await inEachStore(stores, (db) => readStatus(db, log))).sort(byVersion);
+}
+
+/** Returns all versions of the registry, ordered by name and version. @param bounds none: dead letters are counted exactly */
+export async function readStatus(db: Queryable, log: EventLog, bounds?: StatusBounds): Promise<VersionStatus[]> {
   const registered = await readRegistry(db);
   const rebuilds = await readAllRebuilds(db);
-  const letters = await countDeadLetters(db);
-  const lags = await readLag(db);
+  const letters = await countDeadLetters(db, bounds?.letters ?? null);
+  const lags = bounds ? await readLagWithin(db, bounds.positions) : await readLag(db);
   const verifications = await readVerifications(db);
   const throughputs = await readThroughput(db);
   const standings = await readShadowStandings(db);

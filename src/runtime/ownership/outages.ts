@@ -27,14 +27,23 @@ interface Outage {
   counted: number;
 }
 
-export function createOutages(logger: Logger, now: () => number = () => performance.now()): Outages {
+export interface OutagesOptions {
+  /** What is not available, as a subject. @default 'the database' */
+  readonly what?: string;
+  readonly now?: () => number;
+}
+
+export function createOutages(
+  logger: Logger,
+  { what = 'the database', now = () => performance.now() }: OutagesOptions = {},
+): Outages {
   let outage: Outage | undefined;
 
   function failed(err: unknown): void {
     const at = now();
     if (!outage) {
       outage = { since: at, failedAt: at, failures: 1, countedAt: at, counted: 1 };
-      logger.warn({ err }, `the database is not available: operations that need it are retried. ${String(err)}`);
+      logger.warn({ err }, `${what} is not available: operations that need it are retried. ${String(err)}`);
       return;
     }
     outage.failedAt = at;
@@ -42,7 +51,7 @@ export function createOutages(logger: Logger, now: () => number = () => performa
     if (at - outage.countedAt < minute) return;
     const failures = outage.failures - outage.counted;
     Object.assign(outage, { countedAt: at, counted: outage.failures });
-    logger.warn({ failures }, `the database is still not available: ${failures} attempts failed since the last line`);
+    logger.warn({ failures }, `${what} is still not available: ${failures} attempts failed since the last line`);
   }
 
   const quiet =
@@ -64,7 +73,7 @@ export function createOutages(logger: Logger, now: () => number = () => performa
       const { since, failures } = outage;
       outage = undefined;
       const seconds = Math.round((at - since) / 1000);
-      logger.warn({ failures }, `the database is available again after ${seconds} s; ${failures} attempts failed`);
+      logger.warn({ failures }, `${what} is available again after ${seconds} s; ${failures} attempts failed`);
     },
   };
 }

@@ -37,7 +37,10 @@ export interface Rebalancer {
   /** Announces this process, and returns the others that maintain units. */
   others(standing: Standing): Promise<readonly OtherProcess[]>;
   announce(standing: Standing): Promise<void>;
-  /** Removes the announcement of a process found to be gone, so the others need not find out too. If it is alive after all, it announces itself again. */
+  /**
+   * Removes the announcement of a process found to be gone, so the others need not find out too. If it is alive after all, it announces
+   * itself again.
+   */
   declareGone(process: string): Promise<void>;
   /** Withdraws this process. */
   leave(): Promise<void>;

@@ -55,7 +55,10 @@ function newLoad({ id, declares, keeps }: AnnouncedProcess): Load {
   return { id, declares: new Set(declares), keeps: new Set(keeps), units: new Set() };
 }
 
-/** Finds the shortest chain of moves to a process with at least two units fewer: the first loses one, the last gains one, those between keep their number. */
+/**
+ * Finds the shortest chain of moves to a process with at least two units fewer: the first loses one, the last gains one, those between keep
+ * their number.
+ */
 function chainOfMoves(loads: readonly Load[]): Move[] | undefined {
   const least = Math.min(...loads.map(({ units }) => units.size));
   for (const start of loads.toSorted((a, b) => b.units.size - a.units.size || compare(a.id, b.id))) {

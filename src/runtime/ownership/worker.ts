@@ -42,7 +42,8 @@ export interface Worker {
   stop(): Promise<void>;
 }
 
-// The interval in which a process notices free units. It bounds the duration of a fail-over, beside the time PostgreSQL needs to notice a lost connection.
+// The interval in which a process notices free units. It bounds the duration of a fail-over, beside the time PostgreSQL needs to notice a
+// lost connection.
 const lookForWorkMilliseconds = 500;
 
 export function createWorker(options: WorkerOptions): Worker {

@@ -11,7 +11,8 @@ export interface BisectOptions {
 }
 
 /**
- * Processes the positions in `(after, upTo]`. If a range fails because of its events or their values, it is bisected until the failing position is alone,
+ * Processes the positions in `(after, upTo]`. If a range fails because of its events or their values, it is bisected until the failing
+ * position is alone,
  * and everything around it is processed. `work` must leave nothing behind when it throws.
  *
  * @param poison decides whether to continue past a failing position

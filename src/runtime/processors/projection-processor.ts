@@ -3,11 +3,14 @@ import type { RecordedEvent } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { EventFilter } from '../../projections/projection/projection.ts';
 import type { VersionState } from '../../projections/projection/version-map.ts';
+import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
+import { isTracing } from '../../tracing.ts';
 import type { EventPage } from '../consumers/event-source.ts';
 import { type Completion, createCompletion } from './completion.ts';
 import type { MaintainedProcessor } from './maintained-unit.ts';
 import { RowWriter, type RowWriterOptions } from './row-writer.ts';
+import { tracedFold } from './traced-fold.ts';
 
 export interface ProjectionProcessorOptions extends RowWriterOptions {
   /** Called between two batches when the table of a build is {@link createCompletion complete}. Returns the version's state from then on. */
@@ -35,6 +38,7 @@ class ProjectionProcessor implements MaintainedProcessor {
   readonly id: string;
   readonly filter: readonly EventFilter[];
   readonly checkpoint: GlobalPosition;
+  readonly #claim: ProcessorClaim;
   readonly #rows: RowWriter;
   readonly #completion: Completion;
   readonly #onCaughtUp: ProjectionProcessorOptions['onCaughtUp'];
@@ -44,6 +48,7 @@ class ProjectionProcessor implements MaintainedProcessor {
     this.id = claim.partitions === 1 ? projection.id : `${projection.id}/${claim.partition}`;
     this.filter = projection.filter;
     this.checkpoint = claim.checkpoint;
+    this.#claim = claim;
     this.#rows = new RowWriter(options);
     this.#completion = createCompletion(projection, options.log);
     this.#onCaughtUp = (progress) => options.onCaughtUp(progress);
@@ -61,7 +66,12 @@ class ProjectionProcessor implements MaintainedProcessor {
     this.#rows.interrupt();
   }
 
-  async process(page: EventPage): Promise<'continue' | 'stop'> {
+  process(page: EventPage): Promise<'continue' | 'stop'> {
+    if (!isTracing() || this.#rows.state === 'building' || page.events.length === 0) return this.#process(page);
+    return tracedFold({ claim: this.#claim, ...page }, () => this.#process(page));
+  }
+
+  async #process(page: EventPage): Promise<'continue' | 'stop'> {
     const { times } = this.#rows;
     times.begin();
     const next = await this.#takeIn(page);
@@ -77,12 +87,12 @@ class ProjectionProcessor implements MaintainedProcessor {
       rows.failure ??= poison.error;
       return 'stop';
     }
-    const caughtUp = page.upTo >= page.horizon;
-    if (caughtUp || rows.isDue) await rows.flush();
+    const isAtHead = page.upTo >= page.horizon;
+    if (isAtHead || rows.isDue) await rows.flush();
     if (rows.failure) return 'stop';
     const goal = rows.state === 'building' ? await this.#completion.goal(page) : undefined;
     if (goal === undefined) return 'continue';
-    if (!caughtUp) await rows.flush();
+    if (!isAtHead) await rows.flush();
     return rows.failure ? 'stop' : this.#complete(goal);
   }
 

@@ -23,7 +23,7 @@ const atOnce = 1000;
 const keepRunsDays = 7;
 const keepLeasesDays = 1;
 
-/** Deletes expired records that no other component deletes; docs/operating.md lists all tables. Several processes may do it at the same time. */
+/** Deletes expired records that no other component deletes; docs/retention.md lists all tables. Several processes may do it at the same time. */
 export function createRetention(db: Database, options: RetentionOptions, logger: Logger): Pick<PeriodicTask, 'stop'> {
   const failed = (what: string) => (error: unknown) =>
     logger.warn({ err: error }, `${what} were not removed; trying again. ${String(error)}`);

@@ -200,7 +200,7 @@ class FoldedRows implements RowBatch {
     const { upsertedKeys, deletedKeys } = this.#rows.cache.changes();
     if (upsertedKeys.length + deletedKeys.length > 0 && state !== 'building')
       await insertChanges(tx, claim, to, keysText(upsertedKeys), keysText(deletedKeys));
-    // Before the checkpoint moves, and not for rows that were refused.
+    // Before the commit, and not for rows that were refused.
     for (const failure of skipped) await callOnSkip(projection, failure);
   }
 }

@@ -4,7 +4,11 @@ import { beginning, type GlobalPosition } from '../../events/global-position.ts'
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { VersionProgress } from '../../projections/projection/version-map.ts';
 import type { Notifications } from '../../store/postgres/notifications.ts';
-import { checkpointChannel, type NotifiedCheckpoint, parseCheckpoint } from '../../store/processors/checkpoints.ts';
+import {
+  checkpointChannel,
+  type NotifiedCheckpoint,
+  parseCheckpoint,
+} from '../../store/processors/checkpoint-notifications.ts';
 import { readVersionPositions, readVersionStatus } from '../../store/registry/version-positions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { createPoller } from '../scheduling/poller.ts';

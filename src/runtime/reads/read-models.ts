@@ -51,6 +51,8 @@ export interface ReadsOptions {
   readonly snapshot: boolean;
   /** Whether to report the log positions of the rows read; only with a snapshot. @default false */
   readonly positions?: boolean | undefined;
+  /** Whether its parts are answered one after the other, so each may read another store: a mutation. @default false */
+  readonly separate?: boolean | undefined;
   /** The versions that a query reads, if a replica may serve it. @default only the primary may */
   readonly replicaOf?: VersionMap | undefined;
 }
@@ -123,6 +125,7 @@ function openOperation(
   let snapshot: ReadSnapshot | undefined;
 
   const reads: Queryable = {
+    elsewhere: db.elsewhere,
     async query(statement) {
       // Read before the snapshot, so the snapshot contains everything up to it.
       if (positioned && !snapshot) await positioned.begin();

@@ -36,7 +36,7 @@ export function createReadPositions(db: Queryable): ReadPositions {
         snapshot,
         wanted.map(({ name, version, mode }) => ({ name, version, upTo: mode === 'inline' ? horizon : null })),
       );
-      for (const { name, version, tableName } of wanted) {
+      for (const { name, version, store, tableName } of wanted) {
         const rows = found.find((one) => one.name === name && one.version === version);
         // The rows were read from a table that has been replaced since, and its position is no longer recorded.
         if (rows?.tableName !== tableName) {
@@ -46,7 +46,7 @@ export function createReadPositions(db: Queryable): ReadPositions {
         const { reached: position, anchor, generation } = rows;
         const before = taken.get(name);
         if (!before || position < before.position)
-          taken.set(name, { name, position, anchor, rows: { version, generation } });
+          taken.set(name, { name, store, position, anchor, rows: { version, generation } });
       }
     },
     taken: () => (isUnknown ? undefined : [...taken.values()]),

@@ -24,7 +24,7 @@ const maxEvents = 20_000;
 export function createRowHistory(db: Queryable, log: EventLog): RowHistory {
   return async (projection, key) => {
     const text = keyText(key);
-    const all = await eventsOf(log, projection, key);
+    const all = await eventsOfRow(log, projection, key);
     const positions = all.map(({ position }) => position);
     const notInTable = await readLeftOut(db, projection, key, positions);
     const events = all.filter(({ position }) => !notInTable.has(position));
@@ -52,8 +52,16 @@ export function createRowHistory(db: Queryable, log: EventLog): RowHistory {
   };
 }
 
-/** Returns the events in log order. A projection may read several families with streams of the same id. */
-async function eventsOf(log: EventLog, projection: Projection, key: RowKey): Promise<readonly RecordedEvent[]> {
+/**
+ * Returns a row's own events in log order. A projection may read several families with streams of the same id.
+ *
+ * @throws RefoldError `QUERY_TOO_COMPLEX` if the row has more than 20,000 events
+ */
+export async function eventsOfRow(
+  log: EventLog,
+  projection: Projection,
+  key: RowKey,
+): Promise<readonly RecordedEvent[]> {
   const streamId = projection.history?.(key);
   if (streamId === undefined) throw new TypeError(`${projection.id} declares no history`); // such fields are not in the schema
   const events: RecordedEvent[] = [];

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Projection } from '../../projections/projection/projection.ts';
 import { readLiveProcesses } from '../../store/ownership/live-processes.ts';
-import { readRegistry } from '../../store/registry/registry.ts';
+import { readAllRegistries } from '../../store/registry/all-registries.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 import { answeringVersions } from '../versions/answering-versions.ts';
@@ -66,7 +66,7 @@ export function createServedReadModels(options: {
   async function look(): Promise<void> {
     const gone = [...declared].filter(([name]) => !versions.current().served.has(name));
     if (gone.length === 0) return;
-    const all = answeringVersions(await readRegistry(db), await readLiveProcesses(db));
+    const all = answeringVersions(await readAllRegistries(db), await readLiveProcesses(db));
     const answers = all.filter(({ version }) => version !== null);
     lost = gone.map(([name, ofName]) => ({
       name,

@@ -46,7 +46,8 @@ export interface Rebuilds {
 }
 
 export interface RebuildsOptions {
-  readonly db: Database;
+  /** The database of a version. */
+  dbOf(projection: Projection): Database;
   readonly log: EventLog;
   readonly readSchema: string;
   readonly projections: readonly Projection[];
@@ -55,11 +56,12 @@ export interface RebuildsOptions {
 }
 
 export function createRebuilds({ onWait, ...options }: RebuildsOptions): Rebuilds {
-  const { db, log, readSchema, projections } = options;
+  const { dbOf, log, readSchema, projections } = options;
 
   async function once(projection: Projection, { actor, reason, inPlace, from }: RebuildRequest): Promise<void> {
     const step = { actor, reason };
-    if (inPlace) await rebuildInPlace({ ...options, projection }, step, from);
+    const db = dbOf(projection);
+    if (inPlace) await rebuildInPlace({ ...options, db, projection }, step, from);
     else await requestRebuild(db, projection, readSchema, step, from && { log, snapshot: from });
   }
 
@@ -73,7 +75,7 @@ export function createRebuilds({ onWait, ...options }: RebuildsOptions): Rebuild
           const requestedBy = otherRequester(error);
           if (!request.wait || requestedBy === undefined) throw error;
           onWait?.(requestedBy);
-          await untilEnded(db, projection, request.signal);
+          await untilEnded(dbOf(projection), projection, request.signal);
         }
       }
     },

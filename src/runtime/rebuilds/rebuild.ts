@@ -168,7 +168,8 @@ export async function completeRebuild(options: {
     // No row may go back, so the highest checkpoint of the partitions counts.
     const served = globalPosition(furthest(await lockPartitions(tx, name, version)));
     const upTo = laterPosition(progress.checkpoint, served);
-    // Events that processors have folded are below the horizon, and events that appends have folded are committed, so this statement sees all of them.
+    // Events that processors have folded are below the horizon, and events that appends have folded are committed, so this statement sees
+    // all of them.
     await progress.finish(tx, await eventsBetween(log, projection, progress.checkpoint, upTo), upTo);
     if (!deadLettersAccepted) await refuseDeadLetters(tx, projection);
     const ended = await deleteRebuild(tx, name, version, 'beside');

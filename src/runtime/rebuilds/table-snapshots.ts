@@ -4,7 +4,7 @@ import type { Projection } from '../../projections/projection/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { readEventsFolded } from '../../store/registry/rebuilds.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
-import { recordOperation } from '../../store/registry/transitions.ts';
+import { logOperation, recordOperation } from '../../store/registry/transitions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import {
   deleteTableSnapshot,
@@ -63,7 +63,7 @@ async function copyTable(
       version,
       'is processed in partitions, which are at different positions at this moment. Take the snapshot again.',
     );
-  return insertTableSnapshot(tx, {
+  const taken = await insertTableSnapshot(tx, {
     name,
     version,
     readSchema,
@@ -75,11 +75,19 @@ async function copyTable(
     automatic,
     ...step,
   });
+  const reason = `snapshot ${taken.id} taken: ${step.reason}`;
+  if (!automatic) await logOperation(tx, { name, version, state: found.state }, { actor: step.actor, reason });
+  return taken;
 }
 
-/** Returns the snapshots of a version, or of all versions; newest first within a version. */
-export function listSnapshots(db: Database, name?: string, version?: number): Promise<TableSnapshot[]> {
-  return readTableSnapshots(db, name, version);
+/** Returns the snapshots of a version, or of all versions; newest first within a version. Counts dead letters up to `countUpTo`. @default all */
+export function listSnapshots(
+  db: Database,
+  name?: string,
+  version?: number,
+  countUpTo: number | null = null,
+): Promise<TableSnapshot[]> {
+  return readTableSnapshots(db, name, version, countUpTo);
 }
 
 /** Drops a snapshot and its copy of the table. @throws RefoldError `INVALID_TRANSITION` if there is none */

@@ -4,7 +4,7 @@ import type { SchemaChange } from '../../schema/analysis/schema-diff.ts';
 import { breakingText, foldChanges } from '../../schema/fold-changes.ts';
 import type { VersionChange } from '../../schema/version-changes.ts';
 import { type FieldUsage, readUsage, recordedDays } from '../../store/registry/field-usage.ts';
-import type { Queryable } from '../../store/statements/statement.ts';
+import { logOf, type Queryable } from '../../store/statements/statement.ts';
 import type { SchemaChanges } from './schema-changes.ts';
 
 /** A change, with the clients that recently used what it concerns. */
@@ -34,7 +34,7 @@ export async function withUsage(
 ): Promise<UsedChanges> {
   const breaking = found.changes.filter(({ criticality }) => criticality === 'breaking');
   const paths = breaking.flatMap(({ concerns }) => concerns ?? []);
-  const usage = paths.length === 0 ? [] : await readUsage(db, { days, paths, unpinnedFrom: name });
+  const usage = paths.length === 0 ? [] : await readUsage(logOf(db), { days, paths, unpinnedFrom: name });
   return {
     ...found,
     changes: found.changes.map((change) => ({
@@ -42,7 +42,7 @@ export async function withUsage(
       askedBy: breaking.includes(change) ? usage.filter(({ path }) => isConcerned(change, path)) : [],
     })),
     days,
-    recordedDays: await recordedDays(db),
+    recordedDays: await recordedDays(logOf(db)),
   };
 }
 

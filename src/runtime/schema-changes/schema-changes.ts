@@ -1,7 +1,8 @@
 import type { Config } from '../../config/define-config.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { VersionChange } from '../../schema/version-changes.ts';
-import { type DefinedVersion, highestActive, readDefinition } from '../../store/registry/definitions.ts';
+import { answering, readDefinitionOf } from '../../store/registry/all-registries.ts';
+import type { DefinedVersion } from '../../store/registry/definitions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { definedVersion } from './defined-version.ts';
 
@@ -30,7 +31,7 @@ export async function changesForClients(
   name: string,
   version: number,
 ): Promise<SchemaChanges | null> {
-  const served = await highestActive(db, name);
+  const served = await answering(db, name);
   // Below a higher answering version, nothing changes for clients.
   if (!served || served.version >= version) return null;
   return changesBetween(db, declarations, name, served.version, version);
@@ -66,7 +67,7 @@ export async function knownVersion(
   const declared = siblings.find((one) => one.version === version);
   if (declared) return declared;
   const [sibling] = siblings;
-  const definition: DefinedVersion['definition'] | undefined = sibling && (await readDefinition(db, name, version));
+  const definition: DefinedVersion['definition'] | undefined = sibling && (await readDefinitionOf(db, name, version));
   if (!sibling || !definition) return undefined;
   return definedVersion(
     sibling,

@@ -8,6 +8,7 @@ import { createSetMerge, type SetMerge } from '../../store/set-based/set-merge.t
 import { qualified } from '../../store/statements/identifiers.ts';
 import { savepoint } from '../../store/statements/savepoint.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
+import { isTracing } from '../../tracing.ts';
 import type { EventPage } from '../consumers/event-source.ts';
 import { EventRetries } from '../dead-letters/event-retries.ts';
 import { logLeftOut } from '../dead-letters/skips.ts';
@@ -16,6 +17,7 @@ import { type Completion, createCompletion } from '../processors/completion.ts';
 import type { MaintainedProcessor } from '../processors/maintained-unit.ts';
 import type { ProjectionProcessorOptions } from '../processors/projection-processor.ts';
 import { createPruning } from '../processors/pruning.ts';
+import { tracedFold } from '../processors/traced-fold.ts';
 import { SetFold } from './set-fold.ts';
 
 export interface SetBasedProcessorOptions extends ProjectionProcessorOptions {
@@ -28,6 +30,8 @@ export interface SetBasedProcessorOptions extends ProjectionProcessorOptions {
 const largestBatch = { building: 100_000n, live: 5_000n };
 // Events to be upcast are loaded into this process, so these batches are smaller.
 const largestUpcastBatch = 5_000n;
+// Of a batch, to find what has caused it.
+const eventsToTrace = 100;
 
 /**
  * Keeps a read table current with `evolveSql`. Each batch is one statement over the log itself, so only events that must be upcast are loaded
@@ -59,7 +63,7 @@ class SetBasedProcessor implements MaintainedProcessor {
     this.id = claim.partitions === 1 ? projection.id : `${projection.id}/${claim.partition}`;
     this.checkpoint = claim.checkpoint;
     this.#options = options;
-    this.#merge = createSetMerge(projection, fold, qualified(readSchema, projection.tableName));
+    this.#merge = createSetMerge(projection, fold, qualified(readSchema, projection.tableName), db);
     this.#retries = new EventRetries(options);
     this.#fold = new SetFold({ db, log, projection, claim, merge: this.#merge, retries: this.#retries });
     this.#completion = createCompletion(projection, log);
@@ -74,7 +78,8 @@ class SetBasedProcessor implements MaintainedProcessor {
     while (this.#fold.written < page.upTo) {
       if (this.#interrupted) return 'stop';
       const end = earlierPosition(globalPosition(this.#fold.written + this.#batchSize), page.upTo);
-      const unread = await upToUnreadable(end, (to) => this.#foldUpTo(to));
+      const fold = () => upToUnreadable(end, (to) => this.#foldUpTo(to));
+      const unread = await (isTracing() && this.#state !== 'building' ? this.#traced(end, fold) : fold());
       this.failure ??= unread;
       if (this.failure) return 'stop';
     }
@@ -93,6 +98,18 @@ class SetBasedProcessor implements MaintainedProcessor {
   get #batchSize(): bigint {
     const { building, live } = largestBatch;
     return this.#merge.upcast.length > 0 ? largestUpcastBatch : this.#state === 'building' ? building : live;
+  }
+
+  /** The events stay in the database, so the causes are those of the first events. */
+  async #traced<T>(upTo: GlobalPosition, fold: () => Promise<T>): Promise<T> {
+    const { log, projection, claim } = this.#options;
+    const { events } = await log.readAll({
+      after: this.#fold.written,
+      upTo,
+      filter: projection.filter,
+      limit: eventsToTrace,
+    });
+    return events.length === 0 ? fold() : tracedFold({ claim, events, upTo }, fold);
   }
 
   async #complete(goal: GlobalPosition): Promise<'continue' | 'stop'> {

@@ -200,7 +200,7 @@ export class SetFold {
     if (skipped.length > 0) await recordSkips(tx, claim, projection.tableName, skipped);
     if (upserted.length + deleted.length > 0)
       await insertChanges(tx, claim, to, `[${upserted.join(',')}]`, `[${deleted.join(',')}]`);
-    // Before the checkpoint moves, and not for rows that were refused.
+    // Before the commit, and not for rows that were refused.
     for (const failure of skipped) await callOnSkip(projection, failure);
   }
 

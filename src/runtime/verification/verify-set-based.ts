@@ -44,7 +44,7 @@ export async function verifySetBased(options: VerifySetBasedOptions) {
   const { snapshot, log, readSchema, projection, fold, tableName, upTo, samples, onBatch } = options;
   const found = qualified(readSchema, tableName);
   const expected = await createTemporaryTable(snapshot, storedIn(projection, tableName), readSchema);
-  const merge = createSetMerge(projection, fold, expected);
+  const merge = createSetMerge(projection, fold, expected, snapshot);
   const size = merge.upcast.length > 0 ? upcastBatchSize : batchSize;
   const table = await readFoldedTable(options);
   for (let after = projection.startAfter; after < upTo; ) {

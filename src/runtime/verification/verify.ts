@@ -56,7 +56,8 @@ export function withoutHiddenKeys(projection: Projection, found: Verification): 
 }
 
 /**
- * Folds the log again, from the first event of the version up to the version's checkpoint, and compares the result with the table. Memory holds the compared
+ * Folds the log again, from the first event of the version up to the version's checkpoint, and compares the result with the table. Memory
+ * holds the compared
  * rows, so a large table is verified by a sample. The version continues meanwhile: the table is read as of the checkpoint.
  *
  * @throws RefoldError `INVALID_TRANSITION` if the registry does not know the version

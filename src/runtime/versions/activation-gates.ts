@@ -1,6 +1,6 @@
 import { type Projection, partialText } from '../../projections/projection/projection.ts';
 import { countNewlyLeftOut, type LeftOut } from '../../store/processors/left-out.ts';
-import { highestActive } from '../../store/registry/definitions.ts';
+import { answering, readVersionsOf } from '../../store/registry/all-registries.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
 import { type HeldBy, recordTransition, restateHold } from '../../store/registry/transitions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
@@ -13,7 +13,7 @@ import type { TransitionReason } from './transition-reason.ts';
 export async function heldByDeadLetters(db: Queryable, projection: Projection): Promise<string | null> {
   const { id, name, version, activation } = projection;
   if (activation.maxNewDeadLetters === Number.POSITIVE_INFINITY) return null;
-  const versions = (await readRegistry(db)).filter((entry) => entry.name === name);
+  const versions = await readVersionsOf(db, name);
   const own = versions.find((entry) => entry.version === version);
   const lower = versions.findLast((entry) => entry.state === 'active' && entry.version < version);
   if (!own || !lower) return null;
@@ -63,7 +63,7 @@ export async function holdWhatIsPartial(
   { actor }: TransitionReason,
 ): Promise<boolean> {
   const { id, name, version, startAfter } = projection;
-  const answers = await highestActive(tx, name);
+  const answers = await answering(tx, name);
   if (!answers || startAfter <= BigInt(answers.definition.startAfter ?? 0)) return false;
   const heldReason = `It is partial: ${partialText(projection)}, and ${name}@${answers.version} has earlier ones. 'refold activate ${id}' activates it all the same.`;
   const held = { heldReason, heldBy: 'partial', actor, reason: heldReason } as const;

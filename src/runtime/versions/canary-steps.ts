@@ -1,8 +1,8 @@
 import { RefoldError } from '../../errors.ts';
 import type { CanaryRule } from '../../projections/projection/version-map.ts';
 import type { Database } from '../../store/postgres/database.ts';
+import { answering } from '../../store/registry/all-registries.ts';
 import { type CanaryFigures, deleteCanary, writeCanary } from '../../store/registry/canaries.ts';
-import { highestActive } from '../../store/registry/definitions.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
 import { recordOperation, recordTransition } from '../../store/registry/transitions.ts';
 import { refuseBreaking } from '../schema-changes/breaking-clients.ts';
@@ -38,7 +38,7 @@ export function createCanarySteps(db: Database, declarations: SchemaDeclarations
         const { state, heldReason, ...found } = await expectVersion(tx, name, version);
         refusePaused(name, version, found);
         if (state !== 'ready') throw refused(name, version, `is ${state}; only a ready version can be a canary.`);
-        const active = await highestActive(tx, name);
+        const active = await answering(tx, name);
         if (!active || active.version > version)
           throw refused(
             name,

@@ -1,7 +1,7 @@
 import { RefoldError } from '../../errors.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { StoredPause } from '../../store/registry/pauses.ts';
-import { lockVersion } from '../../store/registry/registry.ts';
+import { lockVersion, type RegisteredVersion } from '../../store/registry/registry.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 
 /** Returns a version of the registry, locked. @throws RefoldError `INVALID_TRANSITION` */
@@ -31,6 +31,18 @@ export function checkDeclaredTable({ id, name, version, tableFingerprint }: Proj
     `${id}: its table is declared here differently from the one in the database, which deployed processes still use. Undo the change, or run this where the deployed declarations are. A changed table is declared as ${name}@${version + 1}.`,
     { name, version },
   );
+}
+
+/** Whether a version is paused. One of this store is locked; one of another store can't be. */
+export async function expectPause(
+  tx: Queryable,
+  name: string,
+  version: number,
+  registered: readonly RegisteredVersion[],
+): Promise<StoredPause> {
+  if (!tx.elsewhere?.storesOf(name).length) return expectVersion(tx, name, version);
+  const { since = null, by = null, reason = null } = registered.find((one) => one.version === version)?.paused ?? {};
+  return { pausedAt: since, pausedBy: by, pausedReason: reason };
 }
 
 /** Who paused a version, when and why. */

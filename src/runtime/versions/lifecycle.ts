@@ -5,6 +5,7 @@ import type { Projection } from '../../projections/projection/projection.ts';
 import type { VersionState } from '../../projections/projection/version-map.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { expectClaim, type ProcessorClaim } from '../../store/processors/checkpoints.ts';
+import { readVersionsOf } from '../../store/registry/all-registries.ts';
 import { deleteCanary } from '../../store/registry/canaries.ts';
 import { highestActive } from '../../store/registry/definitions.ts';
 import { forgetInline, limitLockWaits } from '../../store/registry/inline-versions.ts';
@@ -20,7 +21,7 @@ import { refuseBreaking, wouldBreak } from '../schema-changes/breaking-clients.t
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { holdForDeadLetters, holdWhatIsPartial } from './activation-gates.ts';
 import { type CanarySteps, createCanarySteps } from './canary-steps.ts';
-import { expectVersion, refused, refusePaused } from './expect-version.ts';
+import { expectPause, expectVersion, refused, refusePaused } from './expect-version.ts';
 import { createPauseSteps, type PauseSteps } from './pause-steps.ts';
 import type { ActivateOptions, TransitionReason } from './transition-reason.ts';
 import { holdForUndeclaredEvents } from './undeclared-events.ts';
@@ -230,9 +231,8 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
     ...createPauseSteps(db),
     rollback: (name, step) =>
       db.transaction(async (tx) => {
-        const active = (await readRegistry(tx))
-          .filter((entry) => entry.name === name && entry.state === 'active')
-          .map(({ version }) => version);
+        const actives = (await readVersionsOf(tx, name)).filter(({ state }) => state === 'active');
+        const active = actives.map(({ version }) => version);
         const [to, from] = active.slice(-2);
         if (from === undefined || to === undefined) {
           const found =
@@ -245,7 +245,7 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
         }
         const locked = await expectVersion(tx, name, from);
         if (locked.state !== 'active') throw refused(name, from, `is ${locked.state} by now; look at 'refold status'.`);
-        refusePaused(name, to, await expectVersion(tx, name, to));
+        refusePaused(name, to, await expectPause(tx, name, to, actives));
         await recordTransition(tx, {
           name,
           version: from,

@@ -1,7 +1,7 @@
 import { invalidDeclaration, RefoldError } from '../../errors.ts';
 import { storedFilter } from '../../events/event-names.ts';
 import { beginning } from '../../events/global-position.ts';
-import { type Projection, storedIn } from '../../projections/projection/projection.ts';
+import { defaultStore, type Projection, storedIn } from '../../projections/projection/projection.ts';
 import { readHead } from '../../store/log/horizon.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { Transaction } from '../../store/postgres/transaction.ts';
@@ -9,6 +9,7 @@ import { deleteDiscards } from '../../store/processors/discards.ts';
 import { forgetLeftOut } from '../../store/processors/left-out.ts';
 import { changePartitions } from '../../store/processors/partitions.ts';
 import { retryStopped } from '../../store/processors/stopped-processors.ts';
+import { answering } from '../../store/registry/all-registries.ts';
 import { updateDefinition } from '../../store/registry/definitions.ts';
 import { declareInline, forgetInline, keepFromLive } from '../../store/registry/inline-versions.ts';
 import { deleteRebuild } from '../../store/registry/rebuilds.ts';
@@ -26,19 +27,23 @@ import { registryLockKey } from '../../store/server/lock-keys.ts';
 import { checkPartitionHash } from '../../store/set-based/row-choice.ts';
 import { createSetMerge } from '../../store/set-based/set-merge.ts';
 import { qualified } from '../../store/statements/identifiers.ts';
+import { logOf } from '../../store/statements/statement.ts';
 import { dropLater, dropNever } from '../../store/tables/old-tables.ts';
 import { createReadSchema, createReadTable, moveView } from '../../store/tables/read-table.ts';
 import { deleteTableSnapshotsOf } from '../../store/tables/table-snapshots.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
-import { codeChangedMessage, tableChangedMessage } from './changed-declaration.ts';
+import { codeChangedMessage, removedVersions, tableChangedMessage } from './changed-declaration.ts';
 import { expectVersion } from './expect-version.ts';
 import { leaveInline } from './leave-inline.ts';
 import { completeVersion } from './lifecycle.ts';
+import { expectInNoOtherStore, withOtherStores } from './registries.ts';
 import { unreadNames } from './undeclared-events.ts';
 import { createVersionTable, dropVersionTable } from './version-tables.ts';
 
 export interface RegisterOptions {
   readonly db: Database;
+  /** The name of its store. Versions of other stores are not registered in it. @default 'default' */
+  readonly store?: string;
   readonly readSchema: string;
   readonly declarations: SchemaDeclarations;
   readonly actor: string;
@@ -65,9 +70,10 @@ export async function registerVersions(options: RegisterOptions): Promise<string
 }
 
 /** Runs before anything is locked, because running appends may take long. */
-async function leaveAppends({ db, declarations, development }: RegisterOptions): Promise<void> {
+async function leaveAppends(options: RegisterOptions): Promise<void> {
+  const { db, development } = options;
   const registered = await readRegistry(db);
-  for (const projection of declarations.projections) {
+  for (const projection of ownProjections(options)) {
     const known = registered.find((entry) => entry.name === projection.name && entry.version === projection.version);
     if (!known || known.state === 'retired') continue;
     if (projection.mode !== 'inline' || (development && isEdited(projection, known))) await leaveInline(db, projection);
@@ -86,18 +92,25 @@ function isEdited(projection: Projection, known: RegisteredVersion): boolean {
   return known.tableFingerprint !== projection.tableFingerprint || known.codeFingerprint !== projection.codeFingerprint;
 }
 
-function register({ db, readSchema, declarations, actor, development }: RegisterOptions): Promise<string[]> {
-  const { projections } = declarations;
+function ownProjections({ store = defaultStore, declarations }: RegisterOptions): readonly Projection[] {
+  return declarations.projections.filter((projection) => projection.store === store);
+}
+
+function register(options: RegisterOptions): Promise<string[]> {
+  const { db, readSchema, declarations, actor, development } = options;
   return db.transaction(async (tx) => {
     await lockRegistry(tx, registryLockKey);
     await createReadSchema(tx, readSchema);
     const registered = await readRegistry(tx);
-    const warnings = removedVersions(registered, projections);
-    for (const projection of projections) {
+    const warnings = removedVersions(await withOtherStores(tx, registered), declarations.projections);
+    for (const projection of ownProjections(options)) {
       const known = registered.find((entry) => entry.name === projection.name && entry.version === projection.version);
       // Versions declared together with an empty log have served no clients, so they cannot break any.
       if (projection.sqlFold && projection.partitions > 1) await checkPartitionHash(tx, projection.id);
-      const served = registered.some((entry) => entry.name === projection.name && entry.state === 'active');
+      const served =
+        registered.some((entry) => entry.name === projection.name && entry.state === 'active') ||
+        (tx.elsewhere !== undefined && (await answering(tx, projection.name)) !== undefined);
+      if (!known) await expectInNoOtherStore(tx, projection);
       if (!known) await declareVersion(tx, readSchema, projection, actor, served ? declarations : null);
       else warnings.push(...(await compareVersion(tx, readSchema, projection, known, { actor, development })));
       if (known?.state !== 'retired') await compareMode(tx, projection, known);
@@ -118,48 +131,6 @@ async function compareMode(
   if (!known || known.inline === null) return;
   await expectLeft(tx, projection);
   await forgetInline(tx, name, version);
-}
-
-/** @returns warnings. @throws RefoldError `PROJECTION_REMOVED` */
-export function removedVersions(
-  registered: readonly RegisteredVersion[],
-  projections: readonly Projection[],
-): string[] {
-  const warnings: string[] = [];
-  for (const [name, versions] of Map.groupBy(
-    registered.filter((entry) => entry.state === 'active'),
-    (entry) => entry.name,
-  )) {
-    const declared = projections
-      .filter((projection) => projection.name === name)
-      .map((projection) => projection.version);
-    const undeclared = versions.map((entry) => entry.version).filter((version) => !declared.includes(version));
-    const highest = Math.max(...versions.map((entry) => entry.version));
-    const retired = (version: number) =>
-      registered.some((entry) => entry.name === name && entry.version === version && entry.state === 'retired');
-    const coming = declared.filter((version) => !retired(version));
-    if (undeclared.length === 0) continue;
-    if (undeclared.length === versions.length) {
-      const next = coming.length > 0 ? ` until ${name}@${Math.max(...coming)} is active` : '';
-      throw new RefoldError(
-        'PROJECTION_REMOVED',
-        `${name}@${highest} is active, but this program declares no active version of '${name}': its readers would lose it. Declare ${name}@${highest} again${next}, or take it out of service with 'refold retire ${name}@${highest}'.`,
-        { name, version: highest },
-      );
-    }
-    if (undeclared.includes(highest))
-      warnings.push(
-        `${name}@${highest} is active, but this program declares no version above ${name}@${Math.max(...declared)}; it serves that one.`,
-      );
-    else
-      warnings.push(
-        ...undeclared.map(
-          (version) =>
-            `${name}@${version} is active, but this program does not declare it and so does not keep it current. When nothing needs it any more: 'refold retire ${name}@${version}'.`,
-        ),
-      );
-  }
-  return warnings;
 }
 
 async function declareVersion(
@@ -185,7 +156,7 @@ async function declareVersion(
 
 /** Returns the end of the log. @throws RefoldError `INVALID_DECLARATION` if the version begins after it */
 async function expectReached(tx: Transaction, { id, startAfter }: Projection): Promise<bigint> {
-  const head = await readHead(tx);
+  const head = await readHead(logOf(tx));
   if (startAfter <= head) return head;
   throw invalidDeclaration(id, `'startAfter' is position ${startAfter}, and the log ends at ${head}.`);
 }
@@ -252,7 +223,7 @@ function stoppedWithOtherCode({ codeFingerprint }: Projection, { partitions }: R
 /** Makes an unknown column or function an error of the start, not of the first batch. */
 async function checkSqlFold(tx: Transaction, readSchema: string, projection: Projection): Promise<void> {
   const { sqlFold, tableName } = projection;
-  if (sqlFold) await createSetMerge(projection, sqlFold, qualified(readSchema, tableName)).check(tx);
+  if (sqlFold) await createSetMerge(projection, sqlFold, qualified(readSchema, tableName), tx).check(tx);
 }
 
 /** All processes use the registered number of partitions. A process that starts with another number changes it for all. */

@@ -5,10 +5,10 @@ import { storedFilter } from '../../events/event-names.ts';
 import type { EventFilter, Projection } from '../../projections/projection/projection.ts';
 import { type LoggedType, readLoggedTypes } from '../../store/log/logged-types.ts';
 import type { Database } from '../../store/postgres/database.ts';
+import { readVersionsOf } from '../../store/registry/all-registries.ts';
 import { readDefinition } from '../../store/registry/definitions.ts';
-import { readRegistry } from '../../store/registry/registry.ts';
 import { declaredAt, recordTransition } from '../../store/registry/transitions.ts';
-import type { Queryable } from '../../store/statements/statement.ts';
+import { logOf, type Queryable } from '../../store/statements/statement.ts';
 import type { TransitionReason } from './transition-reason.ts';
 
 /**
@@ -49,7 +49,7 @@ export async function holdForUndeclaredEvents(
 ): Promise<boolean> {
   const { id, name, version } = projection;
   const before = await declaredAt(tx, name, version);
-  const logged = before === undefined ? [] : await readLoggedTypes(tx, before);
+  const logged = before === undefined ? [] : await readLoggedTypes(logOf(tx), before);
   const handled = storedFilter(projection.families, projection.filter);
   if (logged.some(({ family, type }) => handled.some((one) => one.family === family && one.types.includes(type))))
     return false;
@@ -80,15 +80,15 @@ export async function unreadNames(tx: Queryable, projection: Projection): Promis
     types.map((type) => ({ family, type })).filter((one) => !isRead(before, one)),
   );
   if (before.length === 0 || added.length === 0) return undefined;
-  const unread = (await readLoggedTypes(tx)).filter((one) => isRead(names, one) && !isRead(before, one));
+  const unread = (await readLoggedTypes(logOf(tx))).filter((one) => isRead(names, one) && !isRead(before, one));
   if (unread.length === 0) return undefined;
   return `${id}: it now reads ${listed(unread)}, too. Its rows may leave out such events of the past: 'refold rebuild ${id}' builds them from all events.`;
 }
 
 /** Whether the version would take over from one that has folded events. */
 async function replaces(tx: Queryable, { name, version }: Projection): Promise<boolean> {
-  return (await readRegistry(tx)).some(
-    (one) => one.name === name && one.version < version && one.state === 'active' && one.eventsFolded > 0n,
+  return (await readVersionsOf(tx, name)).some(
+    (one) => one.version < version && one.state === 'active' && one.eventsFolded > 0n,
   );
 }
 

@@ -9,9 +9,9 @@ import type {
   VersionMap,
   VersionState,
 } from '../../projections/projection/version-map.ts';
-import type { Database } from '../../store/postgres/database.ts';
-import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
+import type { RegisteredVersion } from '../../store/registry/registry.ts';
 import { registryChannel } from '../../store/registry/transitions.ts';
+import { createRegistries, type RegistrySource } from './registries.ts';
 
 /** The registry as this process knows it, kept current. */
 export interface Versions {
@@ -50,20 +50,20 @@ export interface Versions {
   close(): Promise<void>;
 }
 
-interface Notifications {
-  on(channel: string, listener: (payload: string | undefined) => void): () => void;
+interface VersionStore extends RegistrySource {
+  readonly notifications: { on(channel: string, listener: (payload: string | undefined) => void): () => void };
 }
 
 // Without notifications (transaction-mode poolers), an activation becomes visible within this time.
 const lookEveryMilliseconds = 1000;
 
 export async function createVersions(options: {
-  readonly db: Database;
+  /** The one in the database of the log comes first. */
+  readonly stores: readonly [VersionStore, ...VersionStore[]];
   readonly projections: readonly Projection[];
-  readonly notifications: Notifications;
   onError(error: unknown): void;
 }): Promise<Versions> {
-  const { db, notifications, onError } = options;
+  const { stores, onError } = options;
   let { projections } = options;
   let declarations = 1;
   const listeners = new Set<() => void>();
@@ -81,7 +81,9 @@ export async function createVersions(options: {
   let lookAgain = false;
 
   async function look(): Promise<void> {
-    const registered = await readRegistry(db);
+    await registries.read();
+    const registered = registries.known(projections);
+    const unread = registries.unread();
     stopped = new Set(
       registered.filter(({ status }) => status === 'stopped').map((entry) => `${entry.name}@${entry.version}`),
     );
@@ -99,13 +101,13 @@ export async function createVersions(options: {
         entry.shadow,
         entry.error?.code === tableAltered,
       ]),
-    );
+    ).concat(...unread);
     if (seen === lastSeen) return;
     lastSeen = seen;
     registry = registered;
     states = new Map(registered.map((entry) => [`${entry.name}@${entry.version}`, entry.state]));
     tables = new Map(registered.map((entry) => [`${entry.name}@${entry.version}`, entry]));
-    const served = serve(projections.map(stored), registered);
+    const served = serve(projections.map(stored), registered, unread);
     const revision = revisionOf(served);
     // If no version is active, clients are asked to wait.
     const waiting = registered.filter(
@@ -161,9 +163,10 @@ export async function createVersions(options: {
     return looking;
   }
 
-  await refresh();
   const quietly = () => void refresh().catch(onError);
-  const stopListening = notifications.on(registryChannel, quietly);
+  const registries = createRegistries(stores, quietly, onError);
+  await refresh();
+  const stopListening = stores.map(({ notifications }) => notifications.on(registryChannel, quietly));
   const timer = setInterval(quietly, lookEveryMilliseconds);
 
   return {
@@ -193,7 +196,7 @@ export async function createVersions(options: {
     },
     async close() {
       clearInterval(timer);
-      stopListening();
+      for (const stop of stopListening) stop();
       listeners.clear();
       await looking?.catch(() => {});
     },
@@ -217,9 +220,11 @@ function createStoredVersions() {
   };
 }
 
+/** @param unread stores of which nothing is known: their versions are taken for active ones whose tables can't be read */
 function serve(
   projections: readonly Projection[],
   registered: readonly RegisteredVersion[],
+  unread: ReadonlySet<string>,
 ): ReadonlyMap<string, ServedVersion> {
   const stateOf = (projection: Projection) =>
     registered.find((entry) => entry.name === projection.name && entry.version === projection.version)?.state;
@@ -230,14 +235,15 @@ function serve(
   for (const [name, declared] of Map.groupBy(projections, (projection) => projection.name)) {
     const sorted = declared.toSorted((a, b) => a.version - b.version);
     const active = sorted.findLast((projection) => stateOf(projection) === 'active');
+    const unknown = sorted.findLast(({ store }) => unread.has(store));
     const onItsWay = sorted.find((projection) => !['retired', 'failed', undefined].includes(stateOf(projection)));
     const failed = sorted.find((projection) => stateOf(projection) === 'failed');
-    const projection = active ?? onItsWay ?? failed;
+    const projection = active ?? unknown ?? onItsWay ?? failed;
     if (projection)
       served.set(name, {
         projection,
         active: active !== undefined && !isAltered(active),
-        state: stateOf(projection) ?? 'building',
+        state: projection === unknown ? 'active' : (stateOf(projection) ?? 'building'),
       });
   }
   return served;

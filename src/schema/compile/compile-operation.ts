@@ -14,8 +14,11 @@ import {
   type SelectionSetNode,
   visit,
 } from 'graphql';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { VersionMap } from '../../projections/projection/version-map.ts';
+import { relatedFilters } from '../../projections/queries/filter-columns.ts';
 import type { ResponseQuery, ResponseRead, ResponseShape } from '../../projections/queries/response-query.ts';
+import type { RowFilter } from '../../projections/queries/row-query.ts';
 import { directiveValues } from '../contract/graphql-release.ts';
 import { compileRoots } from './compile-fields.ts';
 import { type Compiling, NotCompiled, type Variables } from './compiling.ts';
@@ -87,6 +90,7 @@ export function compileOperation({
     query(variables) {
       const reads = compiling.reads.map((read) => read(variables));
       refuseTooMany(reads, compiling);
+      refuseSeveralStores(reads);
       return { shape, reads };
     },
   };
@@ -154,6 +158,18 @@ function applies(condition: string | undefined, type: GraphQLObjectType, { schem
   if (isObjectType(other)) return false;
   if (isInterfaceType(other)) return schema.isSubType(other, type);
   throw new NotCompiled(`It has a fragment on ${condition}.`);
+}
+
+/** One statement reads one database. The executor says whether the operation may read several. */
+function refuseSeveralStores(reads: readonly ResponseRead[]): void {
+  const [first] = reads;
+  const isElsewhere = (projection: Projection) => projection.store !== first?.projection.store;
+  const leads = (where: RowFilter | null): boolean =>
+    relatedFilters(where).some(({ target, filter }) => isElsewhere(target.projection) || leads(filter));
+  for (const read of reads) {
+    const where = 'query' in read ? read.query.where : read.where;
+    if (isElsewhere(read.projection) || leads(where)) throw new NotCompiled('It reads several stores.');
+  }
 }
 
 /** Assumes that each page of a relation is full. If that could be too much, the executor runs the operation and counts the actual rows. */

@@ -116,17 +116,19 @@ function comparisonsOf(
   const value = (given: unknown) => canonicalInput(column, name, given);
   const holds = (inside: JsonValue): RowFilter => ({ kind: 'holds', column: name, value: inside });
   const items = (given: unknown) => (given as unknown[]).map((item) => holds([itemInside(column, name, item)])); // typed as a list
-  /** Each item counts as a condition. */
-  const spend = (filters: readonly RowFilter[]) => {
-    budget.conditions -= Math.max(0, filters.length - 1);
+  const spend = (conditions: number) => {
+    budget.conditions -= conditions;
     if (budget.conditions < 0) throw badInput(`'where' has more than ${maxConditions} conditions.`);
+  };
+  /** The operator has counted as one condition already. */
+  const eachCounted = (filters: readonly RowFilter[]) => {
+    spend(Math.max(0, filters.length - 1));
     return filters;
   };
   return Object.entries(operators)
     .filter(([, given]) => given !== undefined)
     .map(([operator, given]): RowFilter => {
-      budget.conditions--;
-      spend([]);
+      spend(1);
       if (given === null) throw badInput(`'${path}.${operator}' is null; ${insteadOfNull(column)}`);
       if (operator === 'contains' && !comparedColumn(column)) return holds(partInside(column, name, given));
       if (isTextOperator(operator)) {
@@ -142,9 +144,9 @@ function comparisonsOf(
         case 'has':
           return holds([itemInside(column, name, given)]);
         case 'hasEvery':
-          return { kind: 'and', filters: spend(items(given)) };
+          return { kind: 'and', filters: eachCounted(items(given)) };
         case 'hasSome':
-          return { kind: 'or', filters: spend(items(given)) };
+          return { kind: 'or', filters: eachCounted(items(given)) };
         case 'isNull':
           return { kind: 'isNull', column: name, isNull: given as boolean }; // by its type
         case 'eq':

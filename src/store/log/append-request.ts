@@ -22,6 +22,8 @@ export interface AppendOptions {
   readonly idempotencyFingerprint?: string;
   /** Added to each event's metadata. If an event sets the same key, the event's value wins. */
   readonly metadata?: EventMetadata;
+  /** What the append is part of, as a `traceparent`, if it is recorded. */
+  readonly cause?: string | undefined;
 }
 
 /** A checked append: ready to send, and able to build its recorded events once they have positions. */
@@ -29,6 +31,8 @@ export interface CheckedAppend {
   readonly prepared: PreparedAppend;
   /** In the order of the append. */
   readonly events: readonly UnplacedEvent[];
+  /** What the append is part of, as a `traceparent`, if it is recorded. */
+  readonly cause: string | undefined;
   recorded(written: WrittenAppend): RecordedEvent[];
 }
 
@@ -65,6 +69,7 @@ export async function checkAppend(streams: readonly StreamAppend[], options: App
       idempotencyFingerprint: options.idempotencyFingerprint,
     },
     events: events.flat(),
+    cause: options.cause,
     recorded(written) {
       if (placed?.written !== written) placed = { written, events: place(events, written) };
       return placed.events;

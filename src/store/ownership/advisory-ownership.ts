@@ -149,7 +149,8 @@ async function openSession(options: AdvisoryOwnershipOptions, bound: Bound, onEn
 }
 
 /**
- * Ends the session that holds the lock if its heartbeat is overdue. `refold.advisory_locks` names the session, and `pg_stat_activity` knows when it last began
+ * Ends the session that holds the lock if its heartbeat is overdue. `refold.advisory_locks` names the session, and `pg_stat_activity` knows
+ * when it last began
  * or ended a statement. Ending it releases its locks. A role may end its own sessions.
  */
 async function endSilentHolder(session: Session, key: bigint, seconds: number): Promise<void> {

@@ -57,6 +57,38 @@ export async function releaseLeases(db: Queryable, holders: readonly LeaseHolder
   await run(db, refoldTables.deleteFrom('refold.leases').where('holder', '=', anyOf(holders)), 'release leases');
 }
 
+/** A lease that has not expired. */
+export interface HeldLease {
+  /** In the form of `unitText`. */
+  readonly unit: string;
+  /** The process; null if no process has taken the unit over yet. */
+  readonly owner: string | null;
+  readonly expiresAt: string;
+}
+
+/** The leases that have not expired, by unit. None if processes own by advisory locks. */
+export async function readLeases(db: Queryable, limit: number): Promise<HeldLease[]> {
+  return db.query<HeldLease>({
+    text: `
+      select
+        kind || ' ' || name || '@' || version || '/' || partition as unit,
+        case kind
+          when 'processor' then (
+            select owner from refold.processors as unit
+            where unit.name = lease.name and unit.version = lease.version and unit.partition = lease.partition
+          )
+          when 'rebuild' then (select owner from refold.rebuilds as unit where unit.name = lease.name and unit.version = lease.version)
+          when 'reactor' then (select owner from refold.reactors as unit where unit.name = lease.name)
+        end as owner,
+        expires_at as "expiresAt"
+      from refold.leases as lease
+      where expires_at > clock_timestamp()
+      order by kind, name, version, partition
+      limit $1`,
+    values: [limit],
+  });
+}
+
 function anyOf(holders: readonly LeaseHolder[]): RawBuilder<LeaseHolder> {
   return sql`any (${holders}::uuid[])`;
 }

@@ -47,3 +47,21 @@ export async function readDeclaringProcesses(db: Queryable, reactor: string, ver
   });
   return rows.map(({ name }) => name);
 }
+
+/** A running process, with what it owns. */
+export interface RunningProcess
+  extends LiveProcess,
+    ColumnsOf<'refold.processes', 'owns' | 'started_at' | 'heartbeat_at'> {}
+
+/** The processes with a recent heartbeat, by name, with what each owns. */
+export async function readRunningDetails(db: Queryable, limit: number): Promise<RunningProcess[]> {
+  return db.query<RunningProcess>({
+    text: `
+      select name, role, versions, owns, started_at as "startedAt", heartbeat_at as "heartbeatAt"
+      from refold.processes
+      where heartbeat_at > clock_timestamp() - make_interval(secs => $1)
+      order by name, id
+      limit $2`,
+    values: [silentSeconds, limit],
+  });
+}

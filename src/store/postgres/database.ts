@@ -2,14 +2,21 @@ import pg from 'pg';
 import { parseHostList } from '../../config/host-list.ts';
 import { columnParsers } from '../statements/column-parsers.ts';
 import type { Pipeline } from '../statements/round-trip.ts';
-import type { Queryable, Statement } from '../statements/statement.ts';
+import type { Elsewhere, Queryable, Statement } from '../statements/statement.ts';
 import { closeIdleOnSilence, createServerProbe } from './answer-deadline.ts';
 import { connectWhenFree } from './connect-when-free.ts';
 import { isConnectionLoss, nothingSent, translateDatabaseError } from './database-errors.ts';
 import { createHostChoice } from './host-choice.ts';
 import { limitPrepared } from './prepared-limit.ts';
 import { settleSession, settleTransaction } from './session-settings.ts';
-import { inTransaction, rowsOf, sendTogether, type Transaction, type TransactionOptions } from './transaction.ts';
+import {
+  inTransaction,
+  rowsOf,
+  type StatementCounts,
+  sendTogether,
+  type Transaction,
+  type TransactionOptions,
+} from './transaction.ts';
 import { WatchedClient, type WatchedClientConfig } from './watched-client.ts';
 
 export interface ConnectionOptions {
@@ -57,6 +64,8 @@ export interface ConnectionOptions {
    * @default false
    */
   readonly byIndex?: boolean;
+  /** The application's other databases. @default there are none */
+  readonly elsewhere?: Elsewhere | undefined;
 }
 
 /** A reserved connection. The caller must release it. */
@@ -71,6 +80,8 @@ export interface Session extends Queryable {
 export interface Database extends Queryable {
   readonly url: string;
   readonly pool: pg.Pool;
+  /** Of all its connections. */
+  readonly counts: StatementCounts;
   /** Commits if `work` returns, rolls back if it throws. */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** A reserved connection; release it with `release()`. Its errors are those of the driver. */
@@ -84,7 +95,7 @@ const defaultConnectTimeoutMs = 10_000;
 
 /** Creates a pool. The first statement opens the first connection. */
 export function createDatabase(options: ConnectionOptions): Database {
-  const { url, prepare = true, sessions = true, pipeline = false, statementTimeoutMs } = options;
+  const { url, prepare = true, sessions = true, pipeline = false, statementTimeoutMs, elsewhere } = options;
   const { connectTimeoutMs = defaultConnectTimeoutMs } = options;
   const pool = new pg.Pool({
     ...connectionConfig(options),
@@ -105,10 +116,12 @@ export function createDatabase(options: ConnectionOptions): Database {
     connectWhenFree(pool, connectTimeoutMs).catch((error: unknown) =>
       Promise.reject(nothingSent(translateDatabaseError(error, url))),
     );
+  const counts = { statements: 0 };
+  const sending = { prepare, counts };
   const queryOnce: Database['query'] = async <Row extends object>(statement: Statement) => {
     const client = await connect();
     try {
-      const rows = await rowsOf<Row>(client, statement, prepare);
+      const rows = await rowsOf<Row>(client, statement, sending);
       client.release();
       return rows;
     } catch (error) {
@@ -118,12 +131,14 @@ export function createDatabase(options: ConnectionOptions): Database {
   };
   const settings = sessions ? '' : settleTransaction(statementTimeoutMs);
   const transaction: Database['transaction'] = async (work, transactionOptions) =>
-    inTransaction(await connect(), { url, prepare, settings, pipeline }, work, transactionOptions);
+    inTransaction(await connect(), { url, ...sending, settings, pipeline, elsewhere }, work, transactionOptions);
   let closed: Promise<void> | undefined;
 
   return {
     url,
     pool,
+    elsewhere,
+    counts,
     // A statement timeout must be local to a transaction.
     query: (statement) =>
       sessions || statementTimeoutMs === undefined ? queryOnce(statement) : transaction((tx) => tx.query(statement)),
@@ -132,7 +147,8 @@ export function createDatabase(options: ConnectionOptions): Database {
       const client = await connect();
       return {
         pipeline: pipeline ? sendTogether(client) : undefined,
-        query: (statement) => orTranslated(rowsOf(client, statement, prepare)),
+        elsewhere,
+        query: (statement) => orTranslated(rowsOf(client, statement, sending)),
         release: (broken) => client.release(broken),
       };
     },

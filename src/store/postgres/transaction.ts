@@ -1,9 +1,11 @@
 import pg from 'pg';
 import { RefoldError } from '../../errors.ts';
+import { isTracing } from '../../tracing.ts';
 import { type Pipeline, roundTrip } from '../statements/round-trip.ts';
-import type { Queryable, Statement } from '../statements/statement.ts';
+import type { Elsewhere, Queryable, Statement } from '../statements/statement.ts';
 import { copyInto } from './copy-into.ts';
 import { isConnectionLoss, nothingSent, translateDatabaseError, unknownOutcome } from './database-errors.ts';
+import { tracedStatement } from './traced-statement.ts';
 import type { WatchedClient } from './watched-client.ts';
 
 export interface TransactionOptions {
@@ -27,24 +29,35 @@ export interface Transaction extends Queryable {
   copyInto(text: string, pieces: Iterable<string>): Promise<void>;
 }
 
-interface Conditions {
-  readonly url: string;
+/** How many statements were sent. */
+export interface StatementCounts {
+  readonly statements: number;
+}
+
+interface Sending {
+  /** Whether named statements are prepared. */
   readonly prepare: boolean;
+  readonly counts: { statements: number };
+}
+
+interface Conditions extends Sending {
+  readonly url: string;
   /** Settings of the session that each transaction must set, as SQL that follows the `begin`. */
   readonly settings: string;
   readonly pipeline: boolean;
+  readonly elsewhere: Elsewhere | undefined;
 }
 
 /** Commits if `work` returns, rolls back if it throws. Releases the connection. */
 export async function inTransaction<T>(
   client: pg.PoolClient,
-  { url, prepare, settings, pipeline }: Conditions,
+  { url, settings, pipeline, elsewhere, ...sending }: Conditions,
   work: (tx: Transaction) => Promise<T>,
   { isolation = 'read committed', readOnly = false, idleTimeoutMs }: TransactionOptions = {},
 ): Promise<T> {
   const translate = (error: unknown) => translateDatabaseError(error, url);
   const query: Transaction['query'] = (statement) =>
-    rowsOf<never>(client, statement, prepare).catch((error: unknown) => Promise.reject(translate(error)));
+    rowsOf<never>(client, statement, sending).catch((error: unknown) => Promise.reject(translate(error)));
   const idle = setLocally('idle_in_transaction_session_timeout', idleTimeoutMs);
   // One message, regardless of the number of settings.
   const begin = { text: `begin isolation level ${isolation}${readOnly ? ' read only' : ''}${settings}${idle}` };
@@ -52,16 +65,19 @@ export async function inTransaction<T>(
   const transaction: Transaction = {
     client,
     pipeline: together,
+    elsewhere,
     query,
     copyInto: (text, pieces) =>
-      copyInto(client, text, pieces).catch((error: unknown) => Promise.reject(translate(error))),
+      sent(client, text, () => copyInto(client, text, pieces)).catch((error: unknown) =>
+        Promise.reject(translate(error)),
+      ),
   };
   let broken: Error | undefined;
   let committing = false;
   try {
     const result = together && readOnly ? await beginAlong(together) : await beginFirst();
     committing = true;
-    const { command } = await client.query('commit');
+    const { command } = await sent(client, 'commit', () => client.query('commit'));
     // PostgreSQL answers the commit of a failed transaction with ROLLBACK and no error.
     if (command !== 'COMMIT') {
       const problem = 'The transaction was rolled back: one of its statements had failed, and the failure was ignored.';
@@ -118,18 +134,27 @@ export function sendTogether(client: pg.PoolClient): Pipeline {
   };
 }
 
+/** Sends a statement, in a span if it is part of something that is traced. */
+function sent<T>(client: pg.PoolClient, text: string, send: () => Promise<T>): Promise<T> {
+  return isTracing() ? tracedStatement(client, text, send) : send();
+}
+
 /** Runs a statement on a connection. Its errors are those of the driver. */
 export async function rowsOf<Row extends object>(
-  target: pg.Pool | pg.PoolClient,
+  client: pg.PoolClient,
   statement: Statement,
-  prepare: boolean,
+  { prepare, counts }: Sending,
 ): Promise<Row[]> {
+  counts.statements++;
   const { text, values, name } = statement;
-  const result = await target.query<Row>({
+  const config = {
     text,
     ...(values === undefined ? {} : { values: values as unknown[] }), // pg does not change it
     ...(name === undefined || !prepare ? {} : { name }),
-  });
+  };
+  const result = await (isTracing()
+    ? tracedStatement(client, text, () => client.query<Row>(config))
+    : client.query<Row>(config));
   return result.rows;
 }
 

@@ -1,34 +1,13 @@
 import { RefoldError } from '../../errors.ts';
-import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
+import type { GlobalPosition } from '../../events/global-position.ts';
 import type { FloorLayer } from '../../projections/projection/partition.ts';
 import type { ProcessorKind, ProcessorUnit } from '../server/processor-unit.ts';
+import { readAnchors, readLostHistory } from '../statements/log-anchors.ts';
 import type { Queryable, TableRow } from '../statements/statement.ts';
 import type { ProcessorError } from '../statements/stored-json.ts';
+import { checkpointChannel } from './checkpoint-notifications.ts';
 import { readFloors } from './partitions.ts';
 import { insertRun } from './runs.ts';
-
-/**
- * Notification channel. After each batch it receives `name@version:checkpoint` or, with several partitions,
- * `name@version/partition/partitions:checkpoint`.
- */
-export const checkpointChannel = 'refold_checkpoints';
-
-/** The checkpoint of one partition of a version, and the number of partitions. */
-export interface NotifiedCheckpoint {
-  /** `name@version` */
-  readonly id: string;
-  readonly partition: number;
-  readonly partitions: number;
-  readonly checkpoint: GlobalPosition;
-}
-
-/** Parses a notification; undefined if it is none of this channel. */
-export function parseCheckpoint(payload: string): NotifiedCheckpoint | undefined {
-  const match = /^([^/]+@\d+)(?:\/(\d{1,2})\/(\d{1,2}))?:(\d{1,15})$/.exec(payload);
-  if (!match) return undefined;
-  const [, id = '', partition = '0', partitions = '1', checkpoint = ''] = match;
-  return { id, partition: Number(partition), partitions: Number(partitions), checkpoint: globalPosition(checkpoint) };
-}
 
 interface UnitTable {
   readonly table: string;
@@ -84,12 +63,18 @@ export interface ProcessorClaim extends ProcessorUnit {
    * were folded (`other`). Null if it can continue.
    */
   readonly lost: 'beyond' | 'other' | null;
+  /**
+   * The start time of the log's server when the unit was claimed, if the log is in another database: a batch of events that it may have lost
+   * since is not written. Null if the log is in this one.
+   */
+  readonly logStart: bigint | null;
 }
 
 /** Makes `owner` the owner of the unit. Batches of former owners fail from now on. */
 export async function claimProcessor(db: Queryable, unit: ProcessorUnit, owner: string): Promise<ProcessorClaim> {
   const { kind, name, version, partition } = unit;
   const { table, isUnit, more } = unitTables[kind];
+  const log = db.elsewhere?.log;
   const rows = await db.query<ClaimedRow>({
     text: `
       update ${table}
@@ -99,7 +84,8 @@ export async function claimProcessor(db: Queryable, unit: ProcessorUnit, owner: 
         epoch,
         checkpoint,
         refold.server_start() as "serverStart",
-        refold.lost_history(checkpoint, anchor) as lost${more}`,
+        ${log ? 'null' : 'refold.lost_history(checkpoint, anchor)'} as lost,
+        anchor${more}`,
     values: [name, version, partition, owner],
   });
   const claimed = rows[0];
@@ -108,7 +94,8 @@ export async function claimProcessor(db: Queryable, unit: ProcessorUnit, owner: 
       name,
       version,
     });
-  const { epoch, checkpoint, partitions = 1, floors = null, serverStart, lost } = claimed;
+  const { epoch, checkpoint, anchor, partitions = 1, floors = null, serverStart } = claimed;
+  const ofLog = log && (await readLostHistory(log, checkpoint, anchor));
   return {
     kind,
     name,
@@ -119,11 +106,12 @@ export async function claimProcessor(db: Queryable, unit: ProcessorUnit, owner: 
     partitions,
     floors: readFloors(floors),
     serverStart,
-    lost,
+    lost: ofLog ? ofLog.lost : claimed.lost,
+    logStart: ofLog?.serverStart ?? null,
   };
 }
 
-type ClaimedRow = Pick<TableRow<'refold.processors'>, 'epoch' | 'checkpoint'> &
+type ClaimedRow = Pick<TableRow<'refold.processors'>, 'epoch' | 'checkpoint' | 'anchor'> &
   Partial<Pick<TableRow<'refold.processors'>, 'partitions' | 'floors'>> &
   Pick<ProcessorClaim, 'serverStart' | 'lost'>;
 
@@ -141,7 +129,7 @@ export interface Advance {
  * Moves the checkpoint, in the transaction that writes the rows or in a statement that does both. Adds the batch to the run log. Listeners
  * are notified when it commits.
  *
- * @throws RefoldError `PROCESSOR_FENCED` if another owner took over, or if the checkpoint has moved since.
+ * @throws RefoldError `PROCESSOR_FENCED` if another owner took over, if the checkpoint has moved since, or if the server has restarted.
  */
 export async function advanceCheckpoint(
   db: Queryable,
@@ -149,22 +137,44 @@ export async function advanceCheckpoint(
   also?: AlongWithAdvance,
 ): Promise<void> {
   const { kind, name, version, partition, epoch, serverStart } = claim;
+  const anchor = await anchorOf(db, claim, to);
+  const along = also?.values ?? [];
   const moved = await db.query({
-    name: `advance ${kind}${also ? ` ${also.name}` : ''}`,
-    text: advanceText(kind, also?.parts ?? ''),
-    values: [name, version, partition, epoch, from, to, events, rows, busyMs, serverStart, ...(also?.values ?? [])],
+    name: `advance ${kind}${anchor ? ' apart' : ''}${also ? ` ${also.name}` : ''}`,
+    text: advanceText(kind, also?.parts ?? '', anchor ? `$${11 + along.length}` : 'refold.checkpoint_anchor($6)'),
+    values: [
+      ...[name, version, partition, epoch, from, to, events, rows, busyMs, serverStart],
+      ...along,
+      ...(anchor ? [anchor.text] : []),
+    ],
   });
   if (moved.length === 0) throw fenced(claim);
 }
 
-function advanceText(kind: ProcessorKind, parts: string): string {
+/**
+ * The anchor of a checkpoint in a log of another database, whose server must not have been restarted since the claim. Undefined if the log is in
+ * this database, where the statement that moves the checkpoint sees both.
+ */
+async function anchorOf(
+  db: Queryable,
+  claim: ProcessorClaim,
+  to: GlobalPosition,
+): Promise<{ readonly text: string | null } | undefined> {
+  const log = db.elsewhere?.log;
+  if (!log) return undefined;
+  const { anchor, serverStart } = await readAnchors(log, to, null);
+  if (serverStart !== claim.logStart) throw fenced(claim);
+  return { text: anchor === null ? null : `${to}.${anchor}` };
+}
+
+function advanceText(kind: ProcessorKind, parts: string, anchor: string): string {
   const { table, isUnit, moves, onMove } = unitTables[kind];
   return `
       with moved as (
         update ${table}
         set
           checkpoint = $6,
-          anchor = refold.checkpoint_anchor($6),
+          anchor = ${anchor},
           events_folded = events_folded + $7,
           rows_written = rows_written + $8,
           updated_at = now()${moves}

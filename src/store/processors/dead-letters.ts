@@ -110,6 +110,32 @@ export async function readDeadLetters(db: Queryable, tableName: string, key?: st
   return run(db, letters);
 }
 
+/** The dead letters of the rows of which these are, in log order. A dead letter without a key is alone. */
+export async function readDeadLettersBeside(
+  db: Queryable,
+  tableName: string,
+  ids: readonly bigint[],
+): Promise<DeadLetter[]> {
+  const columns = 'letter.id, letter.key, position, event_type as type, stream_id as "streamId", error, attempts, at';
+  return db.query<DeadLetter>({
+    text: `
+      with named as materialized (
+        select id, key from refold.dead_letters where table_name = $1 and id = any ($2)
+      ), beside as (
+        select ${columns}
+        from (select distinct key from named where key is not null) as rows
+        join refold.dead_letters as letter on letter.table_name = $1 and letter.key = rows.key
+        union all
+        select ${columns}
+        from named
+        join refold.dead_letters as letter on letter.id = named.id
+        where named.key is null
+      )
+      select * from beside order by position, id`,
+    values: [tableName, ids],
+  });
+}
+
 /** The dead letters in the tables in use, of versions that are not retired. */
 const lettersInUse = refoldTables
   .selectFrom('refold.dead_letters as letter')
@@ -141,13 +167,20 @@ export interface DeadLetterCount {
   readonly letters: number;
 }
 
-const letterCounts = lettersInUse
-  .select(['letter.name', 'letter.version', sql<number>`count(*)::integer`.as('letters')])
-  .groupBy(['letter.name', 'letter.version']);
-
-/** The number of dead letters per version that is not retired, in the table in use. */
-export async function countDeadLetters(db: Queryable): Promise<DeadLetterCount[]> {
-  return run(db, letterCounts, 'count dead letters');
+/** The number of dead letters per version that is not retired, in the table in use; those of a version are counted up to `upTo`. @default all */
+export async function countDeadLetters(db: Queryable, upTo: number | null = null): Promise<DeadLetterCount[]> {
+  return db.query<DeadLetterCount>({
+    name: 'count dead letters',
+    text: `
+      select name, version, letters
+      from refold.projections as projection
+      cross join lateral (
+        select count(*)::integer as letters
+        from (select from refold.dead_letters where table_name = projection.table_name limit $1) as letter
+      ) as counted
+      where state <> 'retired' and letters > 0`,
+    values: [upTo],
+  });
 }
 
 export async function deleteDeadLetters(db: Queryable, ids: readonly bigint[]): Promise<void> {

@@ -1,5 +1,6 @@
 import { beginning, type GlobalPosition } from '../../events/global-position.ts';
 import type { Projection, RowKey } from '../../projections/projection/projection.ts';
+import { readAnchorsOf } from '../statements/log-anchors.ts';
 import type { ColumnsOf, Queryable, TableRow } from '../statements/statement.ts';
 
 /** A version's current table, which a process may not know yet. If the generation differs, rows may have changed without recorded changes. */
@@ -123,7 +124,7 @@ export async function readRowsPositions(
   db: Queryable,
   versions: readonly { readonly name: string; readonly version: number; readonly upTo: GlobalPosition | null }[],
 ): Promise<RowsPosition[]> {
-  return db.query<RowsPosition>({
+  const rows = await db.query<RowsPosition>({
     name: 'read rows positions',
     text: `
       select
@@ -146,4 +147,11 @@ export async function readRowsPositions(
       versions.map(({ upTo }) => upTo),
     ],
   });
+  const log = db.elsewhere?.log;
+  if (!log || rows.length === 0) return rows;
+  const anchors = await readAnchorsOf(
+    log,
+    rows.map(({ reached }) => reached),
+  );
+  return rows.map((row, index) => ({ ...row, anchor: anchors[index] ?? null }));
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
+import { readAnchors } from '../statements/log-anchors.ts';
 import { builder, type Queryable, run, type TableRow } from '../statements/statement.ts';
 import { filterSql } from './row-filter.ts';
 import { hasKey } from './row-queries.ts';
@@ -22,7 +23,8 @@ export interface RecentChanges {
   /** Each holds the keys that one batch wrote and deleted, as parsed from JSON. */
   readonly batches: readonly RecentBatch[];
   /**
-   * The anchor of the lowest checkpoint; for a live inline version, that of `complete`. Null if the registry does not contain the version.
+   * The anchor of the lowest checkpoint; for a live inline version, that of `complete` if it is lower. Null if the registry does not
+   * contain the version.
    */
   readonly anchor: string | null;
   /** The current anchor of `known`. */
@@ -42,6 +44,8 @@ export interface ToAnchor {
 export interface RecentBatch {
   readonly checkpoint: GlobalPosition;
   readonly keys: readonly RowKey[];
+  /** The span that wrote the rows, if it is recorded. */
+  readonly traceparent: string | null;
 }
 
 type Changes = TableRow<'refold.changes'>;
@@ -65,6 +69,7 @@ export async function readChanges(
     changedAt: Changes['checkpoint'];
     upserted: Changes['upserted'] | null;
     deleted: Changes['deleted'] | null;
+    traceparent: Changes['traceparent'];
     anchor: string | null;
     knownAnchor: string | null;
     serverStart: bigint;
@@ -72,23 +77,34 @@ export async function readChanges(
     name: 'read changes',
     text: `
       select
-        checkpoints, read_at as "readAt", live, forgotten, changed_at as "changedAt", upserted, deleted,
+        checkpoints, read_at as "readAt", live, forgotten, changed_at as "changedAt", upserted, deleted, traceparent,
         anchor, known_anchor as "knownAnchor", server_start as "serverStart"
       from refold.recent_changes($1, $2, $3, $4, $5, $6)`,
     values: [name, version, after, limit, known, complete],
   });
+  const checkpoints = (rows[0]?.checkpoints ?? []).map(globalPosition);
+  const log = db.elsewhere?.log;
+  const ofLog = log && rows[0] ? await readAnchors(log, leastOf(checkpoints), known) : rows[0];
   return {
-    checkpoints: (rows[0]?.checkpoints ?? []).map(globalPosition),
+    checkpoints,
     live: rows[0]?.live ?? false,
     readAt: rows[0]?.readAt ?? 0,
     forgotten: rows[0]?.forgotten ?? beginning,
-    anchor: rows[0]?.anchor ?? null,
-    knownAnchor: rows[0]?.knownAnchor ?? null,
-    serverStart: rows[0]?.serverStart,
+    anchor: ofLog?.anchor ?? null,
+    knownAnchor: ofLog?.knownAnchor ?? null,
+    serverStart: ofLog?.serverStart,
     batches: rows
       .filter((row) => row.upserted !== null)
-      .map((row) => ({ checkpoint: row.changedAt, keys: [...(row.upserted ?? []), ...(row.deleted ?? [])] })),
+      .map((row) => ({
+        checkpoint: row.changedAt,
+        keys: [...(row.upserted ?? []), ...(row.deleted ?? [])],
+        traceparent: row.traceparent,
+      })),
   };
+}
+
+function leastOf(checkpoints: readonly GlobalPosition[]): GlobalPosition | null {
+  return checkpoints.reduce<GlobalPosition | null>((a, b) => (a !== null && a < b ? a : b), null);
 }
 
 // PostgreSQL allows 1664 columns in a result.

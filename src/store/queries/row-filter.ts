@@ -85,13 +85,13 @@ function related(place: Place, { quantifier, target, columns, filter }: RelatedF
     name: `related_${place.depth + 1}`,
     depth: place.depth + 1,
   };
-  const joined = columns.map(([own, other]) => sql<boolean>`${qualified(inner, other)} = ${qualified(place, own)}`);
+  const onKeys = columns.map(([own, other]) => sql<boolean>`${qualified(inner, other)} = ${qualified(place, own)}`);
   // `every` searches for a row that fails the filter. Without a filter no row fails.
   const breaks = quantifier === 'every';
-  const held = filter === null ? (breaks ? never : always) : condition(inner, filter, breaks);
+  const match = filter === null ? (breaks ? never : always) : condition(inner, filter, breaks);
   const exists = sql<boolean>`exists (
     select from ${sql.id(place.readSchema, projection.tableName)} as ${sql.id(inner.name)}
-    where ${allOf([...joined, held])}
+    where ${allOf([...onKeys, match])}
   )`;
   return (quantifier === 'some') === negated ? sql<boolean>`not ${exists}` : exists;
 }

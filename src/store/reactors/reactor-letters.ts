@@ -85,11 +85,11 @@ function lettersOf(reactor: string, key: string | undefined) {
   return key === undefined ? letters : letters.where('key', '=', key);
 }
 
-/** Requests the owner to retry or discard dead letters. Returns how many. */
+/** Requests the owner to retry or discard dead letters: those of a key, those at positions, or all. Returns how many. */
 export async function requestReactorLetters(
   db: Queryable,
   reactor: string,
-  key: string | undefined,
+  which: string | readonly GlobalPosition[] | undefined,
   requested: 'retry' | 'discard',
 ): Promise<number> {
   const letters = refoldTables
@@ -97,8 +97,13 @@ export async function requestReactorLetters(
     .set({ requested })
     .where('reactor', '=', reactor)
     .returning('position');
-  const marked = await run(db, key === undefined ? letters : letters.where('key', '=', key));
-  return marked.length;
+  const chosen =
+    which === undefined
+      ? letters
+      : typeof which === 'string'
+        ? letters.where('key', '=', which)
+        : letters.where('position', '=', ({ fn, val }) => fn.any(val(which)));
+  return (await run(db, chosen)).length;
 }
 
 /**
@@ -127,7 +132,8 @@ export async function deleteReactorLetter(
 }
 
 /**
- * Records a failed retry: its error, and the number of attempts including it. Clears the requests of the key, except those made since its dead letters were read.
+ * Records a failed retry: its error, and the number of attempts including it. Clears the requests of the key, except those made since its
+ * dead letters were read.
  *
  * @throws RefoldError `PROCESSOR_FENCED`
  */

@@ -34,24 +34,12 @@ export interface VersionProgress extends BegunVersion {
 }
 
 /** The versions of all reactors, by name, the lowest first. */
-export async function readVersionProgress(db: Queryable): Promise<VersionProgress[]> {
+export async function readVersionProgress(db: Queryable, upTo: number | null = null): Promise<VersionProgress[]> {
   return db.query<VersionProgress>({
     name: 'read version progress',
     text: `
       with begun as (
         ${begunVersions}
-      ), unfinished as (
-        select reactor, position
-        from refold.reactor_letters
-        union
-        select reactor, position
-        from refold.reactor_instances
-        union
-        select reactor, attempted.position::bigint
-        from refold.reactor_attempts
-        join refold.reactors on name = reactor
-        cross join jsonb_object_keys(events) as attempted (position)
-        where attempted.position::bigint > checkpoint
       ), ranges as (
         select
           reactor,
@@ -68,14 +56,37 @@ export async function readVersionProgress(db: Queryable): Promise<VersionProgres
         up_to_position as "upTo",
         (
           select count(*)::integer
-          from unfinished
-          where unfinished.reactor = ranges.reactor
-            and position > after_position
-            and (up_to_position is null or position <= up_to_position)
+          from (
+            (
+              select position
+              from refold.reactor_letters as letter
+              where letter.reactor = ranges.reactor
+                and letter.position > after_position
+                and (up_to_position is null or letter.position <= up_to_position)
+              limit $1
+            )
+            union
+            (
+              select position
+              from refold.reactor_instances as instance
+              where instance.reactor = ranges.reactor
+                and instance.position > after_position
+                and (up_to_position is null or instance.position <= up_to_position)
+              limit $1
+            )
+            union
+            select attempted.position::bigint
+            from refold.reactor_attempts as attempt
+            cross join jsonb_object_keys(events) as attempted (position)
+            where attempt.reactor = ranges.reactor
+              and attempted.position::bigint > greatest(checkpoint, after_position)
+              and (up_to_position is null or attempted.position::bigint <= up_to_position)
+          ) as unfinished
         ) as "underWay"
       from ranges
       join refold.reactors on name = reactor
       order by reactor, version`,
+    values: [upTo],
   });
 }
 

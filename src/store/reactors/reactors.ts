@@ -22,36 +22,44 @@ export interface RegisteredReactor {
   readonly nextDue: string | null;
 }
 
-const registeredReactors = refoldTables
-  .selectFrom('refold.reactors')
-  .select([
-    'name',
-    'checkpoint',
-    'owner',
-    'status',
-    'error',
-    'paused',
-    'events_handled as eventsHandled',
-    'events_skipped as eventsSkipped',
-    sql<number>`(select count(*)::integer from refold.reactor_letters where reactor = name)`.as('deadLetters'),
-    sql<number>`(
+const registeredReactors = (upTo: number | null) =>
+  refoldTables
+    .selectFrom('refold.reactors')
+    .select([
+      'name',
+      'checkpoint',
+      'owner',
+      'status',
+      'error',
+      'paused',
+      'events_handled as eventsHandled',
+      'events_skipped as eventsSkipped',
+      sql<number>`(
       select count(*)::integer
-      from refold.reactor_instances as instance
-      where reactor = name
-        and not exists (
-          select from refold.reactor_letters as letter
-          where letter.reactor = name and letter.position = instance.position
-        )
+      from (select from refold.reactor_letters where reactor = name limit ${upTo}) as letter
+    )`.as('deadLetters'),
+      sql<number>`(
+      select count(*)::integer
+      from (
+        select
+        from refold.reactor_instances as instance
+        where reactor = name
+          and not exists (
+            select from refold.reactor_letters as letter
+            where letter.reactor = name and letter.position = instance.position
+          )
+        limit ${upTo}
+      ) as waiting
     )`.as('waiting'),
-    sql<string | null>`(select min(due) from refold.reactor_instances where reactor = name and not woken)`.as(
-      'nextDue',
-    ),
-  ])
-  .orderBy('name');
+      sql<string | null>`(select min(due) from refold.reactor_instances where reactor = name and not woken)`.as(
+        'nextDue',
+      ),
+    ])
+    .orderBy('name');
 
-/** All reactors, by name. */
-export async function readReactors(db: Queryable): Promise<RegisteredReactor[]> {
-  return run(db, registeredReactors, 'read reactors');
+/** All reactors, by name. Their dead letters and waiting events are counted up to `upTo`. @default all */
+export async function readReactors(db: Queryable, upTo: number | null = null): Promise<RegisteredReactor[]> {
+  return run(db, registeredReactors(upTo), 'read reactors');
 }
 
 export interface RunnableReactor {

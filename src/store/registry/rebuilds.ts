@@ -1,7 +1,8 @@
 import { type QueryCreator, sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { VersionState } from '../../projections/projection/version-map.ts';
-import { checkpointChannel, type ProcessorClaim } from '../processors/checkpoints.ts';
+import { checkpointChannel } from '../processors/checkpoint-notifications.ts';
+import type { ProcessorClaim } from '../processors/checkpoints.ts';
 import { countOfSkips } from '../processors/left-out.ts';
 import type { RefoldTables } from '../statements/refold-tables.generated.ts';
 import { type ColumnsOf, type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';

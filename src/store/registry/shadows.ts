@@ -226,7 +226,8 @@ export interface Shadow {
   readonly examples: readonly ShadowExample[];
 }
 
-export async function readShadows(db: Queryable): Promise<readonly Shadow[]> {
+/** Of one version, or of all. */
+export async function readShadows(db: Queryable, name?: string, version?: number): Promise<readonly Shadow[]> {
   // One statement, because the counts and the examples must be of one moment.
   const rows = await run(
     db,
@@ -253,6 +254,12 @@ export async function readShadows(db: Queryable): Promise<readonly Shadow[]> {
         'position',
         'seen_at as seenAt',
       ])
+      .where(({ and, eb }) =>
+        and([
+          ...(name === undefined ? [] : [eb('shadow.name', '=', name)]),
+          ...(version === undefined ? [] : [eb('shadow.version', '=', version)]),
+        ]),
+      )
       .orderBy('shadow.name')
       .orderBy('shadow.version')
       .orderBy('times', 'desc')

@@ -65,6 +65,22 @@ export function recordOperation(
   return recordTransition(db, { name, version, from: state, to: state, heldReason, actor, reason });
 }
 
+/**
+ * Like {@link recordOperation}, for an operation that changes nothing of the version: writes the audit log only. So it needs no lock on the version.
+ */
+export async function logOperation(
+  db: Queryable,
+  { name, version, state }: Omit<LockedState, 'heldReason'>,
+  { actor, reason }: { readonly actor: string; readonly reason: string },
+): Promise<void> {
+  await run(
+    db,
+    refoldTables
+      .insertInto('refold.transitions')
+      .values({ name, version, from_state: state, to_state: state, actor, reason }),
+  );
+}
+
 /** Updates the reason of a hold, for example with new counts. Not a transition. */
 export async function restateHold(
   db: Queryable,

@@ -18,7 +18,7 @@ export interface GrantsOptions extends Roles {
 }
 
 /** What the read-only role reads of the schema `refold`: where each version is, and nothing that an event says. */
-const readOnlyTables: Readonly<Record<string, string>> = {
+export const readOnlyTables: Readonly<Record<string, string>> = {
   events: 'select (position, id, recorded_at, family, type)',
   inline_departures: 'select',
   inline_versions: 'select',

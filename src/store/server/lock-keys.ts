@@ -69,7 +69,8 @@ export function inlineVersionLockKey(id: string): bigint {
 }
 
 /**
- * Shared by transactions that announce that appends leave an inline version, until they end. Appends look for it in `refold.advisory_locks`, because the
+ * Shared by transactions that announce that appends leave an inline version, until they end. Appends look for it in
+ * `refold.advisory_locks`, because the
  * announcement itself is invisible before its commit. The same as `refold.inline_leave_key()` of migration 0004.
  */
 export function inlineLeaveLockKey(id: string): bigint {

@@ -31,6 +31,7 @@ export function openReadSnapshot(db: Database, { statementTimeout }: ReadSnapsho
   opened.promise.catch(() => {});
 
   return {
+    elsewhere: db.elsewhere,
     query(statement) {
       if (closed) return Promise.reject(refused());
       const answer = Promise.all([opened.promise, last]).then(([tx]) => tx.query<never>(statement));

@@ -5,7 +5,7 @@ import type { EventFilter, Projection } from '../../projections/projection/proje
 
 /** Where the events of a batch come from. $1 and $2 are the bounds of the batch, $3 are its upcast events, if `upcast` names types. */
 export interface BatchSource {
-  /** Event types whose stored payloads may have an older version. They are read, upcast and sent with the batch. */
+  /** Event types that are read, upcast and sent with the batch: their stored payloads may have an older version, or the log is elsewhere. */
   readonly upcast: readonly EventFilter[];
   /** The condition that selects the events that stay in the database; null if there are none. */
   readonly inBatch: string | null;
@@ -26,9 +26,10 @@ export const batchColumnNames = [
   'recorded_at',
 ] as const;
 
-export function batchSource({ families, filter }: Projection): BatchSource {
+/** @param ships whether all events are sent with the batch, because the log is in another database */
+export function batchSource({ families, filter }: Projection, ships: boolean): BatchSource {
   const hasUpcasters = (family: string, type: string) =>
-    (families.find(({ name }) => name === family)?.upcasters[type]?.length ?? 0) > 0;
+    ships || (families.find(({ name }) => name === family)?.upcasters[type]?.length ?? 0) > 0;
   const ofTypes = (upcast: boolean) =>
     filter
       .map(({ family, types }) => ({ family, types: types.filter((type) => hasUpcasters(family, type) === upcast) }))

@@ -3,7 +3,7 @@ import { type GlobalPosition, globalPosition } from '../../events/global-positio
 import { type EventFilter, keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import type { SqlFold } from '../../projections/projection/sql-fold.ts';
 import { quoted } from '../statements/identifiers.ts';
-import type { Queryable } from '../statements/statement.ts';
+import { logOf, type Queryable } from '../statements/statement.ts';
 import { batchColumnNames, batchRow, batchSource } from './batch-sql.ts';
 import { MergeSql } from './merge-sql.ts';
 import { countReadable, type SqlBatch } from './readable-batch.ts';
@@ -27,7 +27,7 @@ export interface LedTo {
 
 /** The set-based fold of a projection into one table. */
 export interface SetMerge {
-  /** Event types whose stored payloads may have an older version. They are read, upcast and sent with the batch. */
+  /** Event types that are read, upcast and sent with the batch: their stored payloads may have an older version, or the log is elsewhere. */
   readonly upcast: readonly EventFilter[];
   /**
    * Merges the batch's rows into the table with one statement. Without keys and in a transaction, it may use more memory.
@@ -53,9 +53,12 @@ export interface SetMerge {
   check(db: Queryable): Promise<void>;
 }
 
-/** @param table the quoted name of the table with its schema */
-export function createSetMerge(projection: Projection, fold: SqlFold, table: string): SetMerge {
-  return new DeclaredMerge(projection, fold, table);
+/**
+ * @param table the quoted name of the table with its schema
+ * @param db its database. If that is not the database of the log, all events are sent with their batch
+ */
+export function createSetMerge(projection: Projection, fold: SqlFold, table: string, db: Queryable): SetMerge {
+  return new DeclaredMerge(projection, fold, table, logOf(db) !== db);
 }
 
 class DeclaredMerge implements SetMerge {
@@ -64,11 +67,13 @@ class DeclaredMerge implements SetMerge {
   readonly #fold: SqlFold;
   readonly #table: string;
   readonly #sql: MergeSql;
+  readonly #ships: boolean;
   readonly #inBatch: string | null;
   readonly #select: string;
 
-  constructor(projection: Projection, fold: SqlFold, table: string) {
-    const { upcast, inBatch, select } = batchSource(projection);
+  constructor(projection: Projection, fold: SqlFold, table: string, ships: boolean) {
+    const { upcast, inBatch, select } = batchSource(projection, ships);
+    this.#ships = ships;
     this.upcast = upcast;
     this.#inBatch = inBatch;
     this.#select = select;
@@ -135,7 +140,7 @@ class DeclaredMerge implements SetMerge {
       ]))
         plans.push(await db.query({ text: `explain (verbose, format json) ${text}`, values }));
       const foreign = tablesOf(plans).find(
-        (name) => name !== 'refold.events' && name !== this.#table.replaceAll('"', ''),
+        (name) => (this.#ships || name !== 'refold.events') && name !== this.#table.replaceAll('"', ''),
       );
       if (foreign !== undefined)
         throw invalidDeclaration(

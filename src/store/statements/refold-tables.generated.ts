@@ -64,6 +64,7 @@ interface ChangesTable {
   checkpoint: GlobalPosition;
   upserted: Json<readonly RowKey[]>;
   deleted: Json<readonly RowKey[]>;
+  traceparent: string | null;
   at: Generated<string>;
 }
 

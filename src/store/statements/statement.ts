@@ -21,6 +21,23 @@ export interface Statement {
 /** Anything that runs statements: a database (any connection of its pool) or a transaction. */
 export interface Queryable {
   query<Row extends object>(statement: Statement): Promise<Row[]>;
+  /** The application's other databases. @default there are none: this one holds the log and all read models */
+  readonly elsewhere?: Elsewhere | undefined;
+}
+
+/** The databases that hold what a read store does not. */
+export interface Elsewhere {
+  /** The database of the log; undefined if it is this one. */
+  readonly log: Queryable | undefined;
+  /** The other stores that hold declared versions of a projection. */
+  storesOf(name: string): readonly Queryable[];
+  /** All other stores. */
+  others(): readonly Queryable[];
+}
+
+/** Where to read the log: in this database, with the same snapshot, or in that of the log. */
+export function logOf(target: Queryable): Queryable {
+  return target.elsewhere?.log ?? target;
 }
 
 /** Any table with any columns: tables of read models are known only at run time. */

@@ -3,6 +3,7 @@ import { type Column, isContainer } from '../../projections/columns/column.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import type { PassingValues } from '../../projections/fold/unique-claims.ts';
 import type { Projection, RowKey } from '../../projections/projection/projection.ts';
+import { recordedTraceparent } from '../../tracing.ts';
 import type { Transaction } from '../postgres/transaction.ts';
 import { changesAlong } from '../processors/changes.ts';
 import type { AlongWithAdvance } from '../processors/checkpoints.ts';
@@ -69,7 +70,7 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
     from json_to_recordset(${rows}) as row (${typed(names)})${where}
     on conflict (${keyList}) do ${assignments.length > 0 ? `update set ${assignments.join(', ')}` : 'nothing'}`;
   const upsertText = upsertTextOf('$1');
-  const alongText = `, written as (${upsertTextOf('$11', ' where exists (select from moved)')})${changesAlong('$12')}`;
+  const alongText = `, written as (${upsertTextOf('$11', ' where exists (select from moved)')})${changesAlong('$12', '$13')}`;
   const unique = [...new Set(projection.uniqueIndexes.flat())].filter((name) => !keyColumns.includes(name));
   const vacateText = `delete from ${table}
     using json_to_recordset($1) as key (${typed([...keyColumns, ...unique])})
@@ -156,7 +157,7 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
     along(rows, upserted) {
       if (unique.length > 0) return undefined;
       const encoded = JSON.stringify(rows.map((row) => codec.encode(row)));
-      return { name: tableName, parts: alongText, values: [encoded, upserted] };
+      return { name: tableName, parts: alongText, values: [encoded, upserted, recordedTraceparent() ?? null] };
     },
     async remove(db, keys) {
       await db.query({ text: removeText, values: [keysJson(keys)], name: `remove ${tableName}` });

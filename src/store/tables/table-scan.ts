@@ -1,5 +1,5 @@
 import type { Row } from '../../projections/columns/row-codec.ts';
-import type { Projection } from '../../projections/projection/projection.ts';
+import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import { qualified, quoted } from '../statements/identifiers.ts';
 import type { Queryable } from '../statements/statement.ts';
 import { kindInSql } from './column-sql.ts';
@@ -15,14 +15,15 @@ export async function* scanTable(
   {
     columnNames = Object.keys(projection.columns),
     pageSize = 5000,
-  }: { columnNames?: readonly string[]; pageSize?: number } = {},
+    after,
+  }: { columnNames?: readonly string[]; pageSize?: number /** Only rows with a higher key. */; after?: RowKey } = {},
 ): AsyncGenerator<readonly Row[]> {
   const { codec, keyColumns, tableName } = projection;
   const sqlNames: Readonly<Record<string, string>> = projection.sqlNames;
   const columns = columnNames.map((name) => `${quoted(String(sqlNames[name]))} as ${quoted(name)}`);
   const key = keyColumns.map((name) => quoted(String(sqlNames[name]))).join(', ');
   const places = keyColumns.map((name, index) => `$${index + 2}::text::${keyType(projection, name)}`).join(', ');
-  let last: Row | undefined;
+  let last: Row | undefined = after && Object.fromEntries(keyColumns.map((name, index) => [name, after[index]]));
   for (;;) {
     const raw = await db.query<Record<string, unknown>>({
       text: `

@@ -47,13 +47,19 @@ const columns = [
   'taken_at as takenAt',
 ] as const;
 
-const deadLetters = sql<number>`(
-  select count(*)::integer
-  from refold.dead_letters
-  where dead_letters.table_name = table_snapshots.table_name
-)`.as('deadLetters');
+/** Counts them up to a number; null: all. */
+const deadLetters = (upTo: number | null) =>
+  sql<number>`(
+    select count(*)::integer
+    from (
+      select from refold.dead_letters where dead_letters.table_name = table_snapshots.table_name limit ${upTo}
+    ) as letter
+  )`.as('deadLetters');
 
-const tableSnapshots = refoldTables.selectFrom('refold.table_snapshots').select(columns).select(deadLetters);
+const selectSnapshots = (upTo: number | null) =>
+  refoldTables.selectFrom('refold.table_snapshots').select(columns).select(deadLetters(upTo));
+
+const tableSnapshots = selectSnapshots(null);
 
 export interface NewTableSnapshot {
   readonly name: string;
@@ -114,9 +120,14 @@ export async function insertTableSnapshot(tx: Queryable, snapshot: NewTableSnaps
   return runForOne(tx, tableSnapshots.where('id', '=', id));
 }
 
-/** The snapshots of a version, or of all versions; newest first within a version. */
-export async function readTableSnapshots(db: Queryable, name?: string, version?: number): Promise<TableSnapshot[]> {
-  let snapshots = tableSnapshots.orderBy('name').orderBy('version').orderBy('id', 'desc');
+/** The snapshots of a version, or of all versions; newest first within a version. Dead letters are counted up to `countUpTo`. @default all */
+export async function readTableSnapshots(
+  db: Queryable,
+  name?: string,
+  version?: number,
+  countUpTo: number | null = null,
+): Promise<TableSnapshot[]> {
+  let snapshots = selectSnapshots(countUpTo).orderBy('name').orderBy('version').orderBy('id', 'desc');
   if (name !== undefined) snapshots = snapshots.where('name', '=', name);
   if (version !== undefined) snapshots = snapshots.where('version', '=', version);
   return run(db, snapshots);
@@ -229,7 +240,7 @@ function deleteSnapshots(name: string, version: number) {
     .where('name', '=', name)
     .where('version', '=', version)
     .returning(columns)
-    .returning(deadLetters);
+    .returning(deadLetters(null));
 }
 
 /**

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { defineConfig } from '../../../src/index.ts';
+import { defineConfig, type Projection } from '../../../src/index.ts';
 import { startRuntime } from '../../../src/runtime/runtime.ts';
 import { totalsBySql } from '../../support/account-totals.ts';
 import { inlineBalance } from '../../support/inline-domain.ts';
@@ -16,13 +16,17 @@ const {
   partitions = 1,
   evolveSql = false,
   inline = false,
+  storeUrl,
 }: WorkerProcessOptions = JSON.parse(process.argv[2] ?? '');
+const inStore = (projection: Projection): Projection =>
+  storeUrl === undefined ? projection : Object.freeze({ ...projection, store: 'apart' });
 const runtime = await startRuntime({
   config: defineConfig({
+    ...(storeUrl === undefined ? {} : { readStores: { apart: { url: storeUrl, maxConnections: 8 } } }),
     projections: [
-      ...[balanceV1, balanceV2, openingsV1].map((projection) => inPartitions(projection, partitions)),
+      ...[balanceV1, balanceV2, openingsV1].map((projection) => inStore(inPartitions(projection, partitions))),
       ...talliesOf(tallies),
-      ...(evolveSql ? [inPartitions(totalsBySql, partitions)] : []),
+      ...(evolveSql ? [inStore(inPartitions(totalsBySql, partitions))] : []),
       ...(inline ? [inlineBalance] : []),
     ],
     runtime: { pageSize: 100, polling: { min: 20, max: 100 }, ...options },

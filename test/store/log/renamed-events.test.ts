@@ -83,7 +83,7 @@ function deploy({ family, moved, paid }: Names, run: number) {
 async function folded({ stays, log }: ReturnType<typeof deploy>, upTo: Awaited<ReturnType<EventLog['horizon']>>) {
   await createReadTable(stays, 'read_models').create(db);
   const table = `"read_models"."${stays.tableName}"`;
-  const merge = createSetMerge(stays, stays.sqlFold ?? expect.unreachable(), table);
+  const merge = createSetMerge(stays, stays.sqlFold ?? expect.unreachable(), table, db);
   const { events: upcast } = await log.readAll({ after: start, upTo, filter: merge.upcast, limit: 1000 });
   await merge.check(db);
   await merge.run(db, { after: start, upTo, upcast }, { keys: false });

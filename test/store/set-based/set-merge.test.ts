@@ -33,7 +33,7 @@ async function probed(value: Columns[string], expression: string, rule: MergeRul
   });
   await createReadTable(projection, 'read_models').create(db);
   const table = `"read_models"."${projection.tableName}"`;
-  const merge = createSetMerge(projection, projection.sqlFold ?? expect.unreachable(), table);
+  const merge = createSetMerge(projection, projection.sqlFold ?? expect.unreachable(), table, db);
   let after = beginning;
   return {
     async note(...values: (string | null)[]) {

@@ -1,0 +1,102 @@
+import { invalidDeclaration } from '../errors.ts';
+import { closest } from '../events/closest.ts';
+import { defaultStore, type Projection } from '../projections/projection/projection.ts';
+import { least } from './connections.ts';
+import { checkDatabaseUrl } from './database-options.ts';
+import { checkNumbers, invalidConfig, type NumberRule, refuseUnknown } from './option-checks.ts';
+
+/** A database of read models beside the one of the log. */
+export interface ReadStoreOptions {
+  /** The connection URL, as in {@link DatabaseOptions.url}. Another PostgreSQL server, or another database of the same one. */
+  readonly url: string;
+  /**
+   * Maximum number of connections of this process to the store, in total: half for clients' reads, half for batches, one to own what the process
+   * maintains, one to listen. The minimum is 6.
+   * @default 26
+   */
+  readonly maxConnections?: number;
+}
+
+/** The options, checked and complete. */
+export type CheckedReadStore = Required<ReadStoreOptions>;
+
+export type CheckedReadStores = Readonly<Record<string, CheckedReadStore>>;
+
+const numbers = { maxConnections: { default: 26, min: 6, max: 1000 } } as const satisfies Record<string, NumberRule>;
+
+/** Checks the stores, and that versions in several of them can be answered. @throws RefoldError `INVALID_CONFIG`, `INVALID_DECLARATION` */
+export function checkReadStores(
+  stores: Readonly<Record<string, ReadStoreOptions>>,
+  projections: readonly Projection[],
+): CheckedReadStores {
+  if (typeof stores !== 'object' || stores === null)
+    throw invalidConfig(`readStores is an object of stores by name, found ${String(stores)}.`);
+  const checked = Object.fromEntries(Object.entries(stores).map(([name, store]) => [name, checkStore(name, store)]));
+  for (const projection of projections) {
+    checkKnown(projection, Object.keys(stores));
+    checkComparisons(projection, projections);
+    checkTargets(projection, projections);
+  }
+  return Object.freeze(checked);
+}
+
+function checkStore(name: string, store: ReadStoreOptions): CheckedReadStore {
+  const subject = `readStores.${name}`;
+  if (name === defaultStore)
+    throw invalidConfig(
+      `${subject} is the database of the log, which 'database' configures. Give the store another name.`,
+    );
+  if (!/^[a-z][a-z0-9_-]{0,30}$/.test(name))
+    throw invalidConfig(
+      `readStores has a store '${name}'. Name it in lower case, with at most 31 letters, digits, _ and -.`,
+    );
+  if (typeof store !== 'object' || store === null)
+    throw invalidConfig(`${subject} is an object such as { url: 'postgres://…' }, found ${String(store)}.`);
+  refuseUnknown(subject, store, ['url', ...Object.keys(numbers)]);
+  if (typeof store.url !== 'string') throw invalidConfig(`${subject}.url is missing: the URL of the store's database.`);
+  checkDatabaseUrl(`${subject}.url`, store.url);
+  return Object.freeze({ url: store.url, ...checkNumbers(subject, store, numbers) });
+}
+
+function checkKnown({ id, store }: Projection, stores: readonly string[]): void {
+  if (store === defaultStore || stores.includes(store)) return;
+  throw invalidDeclaration(
+    id,
+    `its store '${store}' is not among 'readStores' of the configuration.${closest(store, stores)}`,
+  );
+}
+
+/** The rows and answers of two versions are compared in one snapshot of one database. */
+function checkComparisons({ id, name, version, store, activation }: Projection, all: readonly Projection[]): void {
+  const lower = all.findLast((other) => other.name === name && other.version < version && other.store !== store);
+  if (!lower) return;
+  const option =
+    activation.comparedColumns !== null ? 'compareWith' : activation.shadow !== null ? 'shadow' : undefined;
+  if (option === undefined) return;
+  throw invalidDeclaration(
+    id,
+    `activation.${option} compares it with the version that answers, in one snapshot. ${lower.id} is in the store '${lower.store}', and this version in '${store}'. Use 'verify' instead, which compares it with the log.`,
+  );
+}
+
+/** During a move, a relation may lead to another store for a while. Without any target in its own store it always would. */
+function checkTargets({ id, store, relations }: Projection, all: readonly Projection[]): void {
+  for (const [name, { target }] of Object.entries(relations)) {
+    const targets = all.filter((other) => other.name === target);
+    if (targets.length === 0 || targets.some((other) => other.store === store)) continue;
+    throw invalidDeclaration(
+      id,
+      `relation '${name}' leads to '${target}', of which no version is in the same store '${store}'. Rows of two stores are never of one snapshot, and can't be joined. Declare both in one store.`,
+    );
+  }
+}
+
+/** How the connections of a process to a store are divided. In addition it has one that owns, and one that listens. */
+export function shareStoreConnections({ maxConnections }: CheckedReadStore): {
+  readonly work: number;
+  readonly reads: number;
+} {
+  const shared = maxConnections - 2;
+  const reads = Math.max(least, Math.floor(shared / 2));
+  return { work: shared - reads, reads };
+}

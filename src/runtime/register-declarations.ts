@@ -1,0 +1,72 @@
+import type { Config } from '../config/define-config.ts';
+import { RefoldError } from '../errors.ts';
+import { selfFeedingWarnings } from '../reactors/reaction-chains.ts';
+import { isOutage } from '../store/postgres/database-errors.ts';
+import type { ReadStore, ReadStores } from '../store/read-store.ts';
+import { checkServer } from '../store/server/server-check.ts';
+import { checkSessions } from '../store/server/session-check.ts';
+import { checkStore } from '../store/server/store-check.ts';
+import { connectionLimitWarnings } from './ownership/connection-limit.ts';
+import { registerReactors } from './reactors/register-reactors.ts';
+import { type RegisterOptions, registerVersions } from './versions/register-versions.ts';
+import { checkLoggedNames } from './versions/undeclared-events.ts';
+
+export interface Registration extends Omit<RegisterOptions, 'declarations' | 'store'> {
+  readonly stores: ReadStores;
+}
+
+/**
+ * Compares the declarations with the registries, and registers what is new.
+ *
+ * @returns warnings for the operator, as sentences, and the stores apart from the log that do not respond: nothing is registered there yet.
+ */
+export async function registerDeclarations(
+  config: Config,
+  { stores, ...registration }: Registration,
+): Promise<{ readonly warnings: readonly string[]; readonly late: ReadonlySet<ReadStore> }> {
+  const { db, actor } = registration;
+  const undeclared = await checkLoggedNames(db, config.families);
+  const warnings = [
+    ...(undeclared === undefined ? [] : [undeclared]),
+    ...(await registerVersions({ ...registration, declarations: config })),
+    ...selfFeedingWarnings(config.reactors),
+    ...(await connectionLimitWarnings(db, config.database)),
+    ...(await registerReactors(db, config.reactors, actor)),
+  ];
+  const late = new Set<ReadStore>();
+  for (const store of stores.apart) {
+    try {
+      warnings.push(...(await registerInStore(store, config, registration)));
+    } catch (error) {
+      if (!isOutage(error)) throw inStore(store, error);
+      late.add(store);
+      warnings.push(
+        `The read store '${store.name}' does not respond. Its versions are registered when it does; until then nothing answers for them.`,
+      );
+    }
+  }
+  return { warnings, late };
+}
+
+/** The error of a start, which must say which of several databases it concerns. */
+function inStore({ name }: ReadStore, error: unknown): unknown {
+  if (!(error instanceof RefoldError)) return error;
+  return new RefoldError(error.code, `The read store '${name}': ${error.message}`, error.fields, { cause: error });
+}
+
+/** Registers the versions of a store apart from the log. @returns warnings for the operator */
+export async function registerInStore(
+  { name, db }: ReadStore,
+  config: Config,
+  registration: Omit<RegisterOptions, 'db' | 'declarations' | 'store'>,
+): Promise<string[]> {
+  const { readSchema, notifications } = config.database;
+  await checkServer(db, readSchema);
+  await checkStore(db);
+  await checkSessions(db, { sessions: notifications });
+  const { maxConnections } = config.readStores[name] ?? config.database;
+  return [
+    ...(await registerVersions({ ...registration, db, store: name, declarations: config })),
+    ...(await connectionLimitWarnings(db, { maxConnections, notifications })),
+  ];
+}

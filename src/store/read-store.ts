@@ -1,0 +1,63 @@
+import type { Database } from './postgres/database.ts';
+import { isOutage } from './postgres/database-errors.ts';
+import type { Notifications } from './postgres/notifications.ts';
+
+/**
+ * A database of read models. Everything of a version lives in one store: its row in the registry, its checkpoints and epochs, rows, changes, dead
+ * letters, rebuilds, snapshots, leases and announcements of processes. So a batch is one transaction of its store. The log, reactors and inline
+ * versions live in the store `default`.
+ */
+export interface ReadStore {
+  readonly name: string;
+  readonly url: string;
+  /** The pool of batches and of the registry. */
+  readonly db: Database;
+  /** The pool of clients' reads. */
+  readonly reads: Database;
+  readonly notifications: Notifications;
+}
+
+/** The stores of an application. */
+export interface ReadStores {
+  /** The one in the database of the log. */
+  readonly home: ReadStore;
+  /** The others. */
+  readonly apart: readonly ReadStore[];
+  /** The store of a version. */
+  of(version: { readonly store: string }): ReadStore;
+}
+
+export function readStores(home: ReadStore, apart: readonly ReadStore[]): ReadStores {
+  const byName = new Map([home, ...apart].map((store) => [store.name, store]));
+  return {
+    home,
+    apart,
+    of({ store }) {
+      const found = byName.get(store);
+      if (!found) throw new TypeError(`There is no read store '${store}'.`); // the configuration is checked
+      return found;
+    },
+  };
+}
+
+/** Reads a list in each store, and returns all entries. Leaves out a store apart from the log that does not respond. */
+export async function inEachStore<T>(
+  { home, apart }: Pick<ReadStores, 'home' | 'apart'>,
+  read: (db: Database) => Promise<readonly T[]>,
+): Promise<T[]> {
+  const others = apart.map(({ db }) =>
+    read(db).catch((error: unknown): readonly T[] => {
+      if (isOutage(error)) return [];
+      throw error;
+    }),
+  );
+  return (await Promise.all([read(home.db), ...others])).flat();
+}
+
+/** Orders versions of several stores as a registry does. */
+export function byVersion(
+  a: { readonly name: string; readonly version: number },
+  b: { readonly name: string; readonly version: number },
+): number {
+  return a.name === b.name ? a.version - b.version : a.name < b.name ? -1 : 1;
+}

@@ -1,0 +1,56 @@
+import type { GlobalPosition } from '../../events/global-position.ts';
+import { onlyRow, type Queryable } from './statement.ts';
+
+/** What the log has now at positions that a reader remembers. */
+export interface LogAnchors {
+  /** The anchor of the first position; null beyond the end of the log, and at its beginning. */
+  readonly anchor: string | null;
+  /** The anchor of the second position; null if none was passed. */
+  readonly knownAnchor: string | null;
+  /** When the log's server was started, in microseconds. */
+  readonly serverStart: bigint;
+}
+
+/** For stores whose log is in another database: what a statement of one database reads along with its rows. */
+export async function readAnchors(
+  log: Queryable,
+  position: GlobalPosition | null,
+  known: GlobalPosition | null,
+): Promise<LogAnchors> {
+  const rows = await log.query<LogAnchors>({
+    name: 'refold_anchors',
+    text: `
+      select refold.anchor($1) as anchor, refold.anchor($2) as "knownAnchor", refold.server_start() as "serverStart"`,
+    values: [position, known],
+  });
+  return onlyRow(rows);
+}
+
+/** The anchors of these positions, in their order. */
+export async function readAnchorsOf(
+  log: Queryable,
+  positions: readonly GlobalPosition[],
+): Promise<readonly (string | null)[]> {
+  const rows = await log.query<{ anchor: string | null }>({
+    name: 'refold_anchors_of',
+    text: `
+      select refold.anchor(position) as anchor
+      from unnest($1::bigint[]) with ordinality as wanted (position, number)
+      order by number`,
+    values: [positions],
+  });
+  return rows.map(({ anchor }) => anchor);
+}
+
+/** Why nothing can continue from a checkpoint of another database; `lost` is null if it can. */
+export async function readLostHistory(
+  log: Queryable,
+  checkpoint: bigint,
+  anchor: string | null,
+): Promise<{ readonly lost: 'beyond' | 'other' | null; readonly serverStart: bigint }> {
+  const rows = await log.query<{ lost: 'beyond' | 'other' | null; serverStart: bigint }>({
+    text: 'select refold.lost_history($1, $2) as lost, refold.server_start() as "serverStart"',
+    values: [checkpoint, anchor],
+  });
+  return onlyRow(rows);
+}

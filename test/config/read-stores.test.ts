@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest';
+import { defineConfig, defineProjection, many, one, type Projection, t } from '../../src/index.ts';
+import { account, balanceV1, balanceV2 } from '../support/sample-domain.ts';
+
+const url = 'postgres://db.example/analytics';
+const inStore = <P extends Projection>(projection: P, store = 'analytics'): P =>
+  Object.freeze({ ...projection, store });
+
+function configured(projections: readonly Projection[], readStores: object = { analytics: { url } }) {
+  return defineConfig({ projections, readStores: readStores as Record<string, { url: string }> });
+}
+
+test('a store has a name, a URL and a number of connections', () => {
+  const { readStores } = configured([inStore(balanceV1)]);
+  expect(readStores).toEqual({ analytics: { url, maxConnections: 26 } });
+  expect(Object.isFrozen(readStores) && Object.isFrozen(readStores.analytics)).toBe(true);
+  expect(configured([balanceV1], {}).readStores).toEqual({});
+  const refused: readonly (readonly [object, string])[] = [
+    [{ default: { url } }, `readStores.default is the database of the log, which 'database' configures.`],
+    [{ Analytics: { url } }, `readStores has a store 'Analytics'. Name it in lower case`],
+    [{ analytics: {} }, `readStores.analytics.url is missing`],
+    [{ analytics: { url: 'mysql://db' } }, `readStores.analytics.url is not a PostgreSQL URL`],
+    [{ analytics: { url, readUrl: url } }, `unknown option 'readUrl' of readStores.analytics.`],
+    [{ analytics: { url, maxConnections: 5 } }, `readStores.analytics.maxConnections is a whole number from 6 to 1000`],
+    [{ analytics: url }, `readStores.analytics is an object such as`],
+  ];
+  for (const [stores, problem] of refused)
+    expect(() => configured([], stores), problem).toThrow(
+      expect.objectContaining({ code: 'INVALID_CONFIG', message: expect.stringContaining(problem) }),
+    );
+});
+
+test('a version names a store that is configured', () => {
+  expect(() => configured([inStore(balanceV1, 'analytic')])).toThrow(
+    "balance@1: its store 'analytic' is not among 'readStores' of the configuration. Did you mean 'analytics'?",
+  );
+});
+
+const cards = {
+  name: 'card',
+  version: 1,
+  events: account,
+  table: { cardId: t.text().primaryKey(), accountId: t.text().index() },
+  key: (event: { streamId: string }) => event.streamId,
+  evolve: { Opened: () => null },
+} as const;
+
+test('rows that commit with the append stay with the log', () => {
+  expect(() => defineProjection({ ...cards, mode: 'inline', store: 'analytics' })).toThrow(
+    "card@1: mode 'inline' writes rows in the transaction of the append, and the store 'analytics' is another database than that of the log.",
+  );
+  expect(defineProjection({ ...cards, mode: 'inline', store: 'default' }).store).toBe('default');
+  expect(() => defineProjection({ ...cards, store: 7 as unknown as string })).toThrow(
+    "'store' is a name of 'readStores'",
+  );
+});
+
+test('a relation needs a version of its target in the same store', () => {
+  const card = defineProjection({ ...cards, relations: { balance: one('balance', { from: 'accountId' }) } });
+  expect(() => configured([inStore(card), balanceV1])).toThrow(
+    "card@1: relation 'balance' leads to 'balance', of which no version is in the same store 'analytics'.",
+  );
+  const withCards = Object.freeze({
+    ...balanceV1,
+    relations: { cards: { ...many('card', { to: 'accountId' }), from: 'accountId' } },
+  });
+  expect(() => configured([defineProjection(cards), inStore(withCards)])).toThrow("balance@1: relation 'cards'");
+  // During a move, versions in both stores are declared.
+  configured([card, balanceV1, inStore(balanceV2), inStore({ ...card, version: 2, id: 'card@2' })]);
+});
+
+test('versions that are compared with the one that answers are in its store', () => {
+  const compared = (activation: object) => {
+    const declared = defineProjection({ ...cards, version: 2, activation, store: 'analytics' });
+    return configured([defineProjection(cards), declared]);
+  };
+  expect(() => compared({ compareWith: 'previous' })).toThrow(
+    "card@2: activation.compareWith compares it with the version that answers, in one snapshot. card@1 is in the store 'default', and this version in 'analytics'.",
+  );
+  expect(() => compared({ shadow: { queries: 10 } })).toThrow('card@2: activation.shadow compares it');
+  compared({ verify: true });
+});
