@@ -1,27 +1,24 @@
 import { hostname } from 'node:os';
 import type { ExecutionResult } from 'graphql';
 import { type Logger, pino } from 'pino';
-import type { Registry } from 'prom-client';
 import type { Viewer } from './access.ts';
-import type { Admin } from './admin/create-admin.ts';
 import type { Command } from './commands/define-command.ts';
 import type { Config } from './config/define-config.ts';
 import { importWithGraphql } from './config/graphql-package.ts';
 import { maintainedBy } from './config/maintained.ts';
 import { invalidConfig } from './config/option-checks.ts';
-import type { Gateway } from './gateway/create-gateway.ts';
 import type { HealthServer } from './gateway/http/health-server.ts';
 import { createLogger } from './logger.ts';
+import { openAdmin, openGateway, openHealth } from './open-servers.ts';
 import type { SchemaEvolution } from './runtime/activation/schema-evolution.ts';
 import type { ExecuteOptions, ExecuteResult } from './runtime/commands/command-handler.ts';
 import type { EventSource } from './runtime/consumers/event-source.ts';
 import type { VersionStatus } from './runtime/monitoring/status.ts';
 import type { ReactorOperations } from './runtime/reactors/reactor-operations.ts';
 import type { Rebuilds } from './runtime/rebuilds/rebuild-requests.ts';
-import { type Runtime, startRuntime } from './runtime/runtime.ts';
+import { startRuntime } from './runtime/runtime.ts';
 import type { Lifecycle } from './runtime/versions/lifecycle.ts';
 import type { Versions } from './runtime/versions/versions.ts';
-import type { SchemaExtension } from './schema/extend-schema.ts';
 import { type DatabaseServer, startEmbeddedPostgres } from './store/embedded/embedded-postgres.ts';
 import type { EventLog } from './store/event-log.ts';
 import { isOutage } from './store/postgres/database-errors.ts';
@@ -240,79 +237,6 @@ async function migrateStores({ readStores }: Config, logger: Logger): Promise<vo
       logger.warn({ err: error }, `the read store '${name}' could not be migrated`);
     }
   }
-}
-
-/** Answers probes and scrapes of a worker, until everything else has stopped. */
-async function openHealth(config: Config, runtime: Runtime, registry: Registry): Promise<HealthServer | undefined> {
-  const { healthPort: port } = config.runtime;
-  if (port === undefined) return undefined;
-  const { serveHealth } = await import('./gateway/http/health-server.ts');
-  const { createRuntimeMetrics } = await import('./runtime/monitoring/metrics.ts');
-  const { problems } = runtime;
-  return serveHealth({ host: config.gateway.host, port, problems, metrics: createRuntimeMetrics(runtime, registry) });
-}
-
-/** Undefined if it is not configured. */
-async function openAdmin(
-  declared: { readonly config: Config },
-  runtime: Runtime,
-  url: string,
-  name: string,
-): Promise<Admin | undefined> {
-  const { admin } = declared.config.gateway;
-  if (!admin) return undefined;
-  const { createAdmin } = await import('./admin/create-admin.ts');
-  return createAdmin({
-    get config() {
-      return declared.config;
-    },
-    ...{ admin, runtime, url, process: name, logger: runtime.logger },
-  });
-}
-
-async function openGateway(
-  declared: { readonly config: Config },
-  runtime: Runtime,
-  registry: Registry,
-  admin: Admin | undefined,
-  options: RefoldOptions & { development: boolean },
-): Promise<Gateway> {
-  const { config } = declared;
-  const { createGateway } = await import('./gateway/create-gateway.ts');
-  const { serveAdminPage } = await import('./gateway/http/admin-page.ts');
-  const { createRuntimeMetrics } = await import('./runtime/monitoring/metrics.ts');
-  return createGateway({
-    services: {
-      versions: runtime.versions,
-      openReadModels: (readOptions) => runtime.readModels.open(readOptions),
-      compiles: config.gateway.compiledQueries,
-      execute: runtime.execute,
-      checkToken: runtime.checkToken,
-      live: runtime.live,
-      lookAtTables: runtime.lookAtTables,
-      shadows: { record: runtime.recordShadow },
-      problems: runtime.problems,
-      lost: () => runtime.readModelsServed?.lost() ?? [],
-      ...(runtime.canaries ? { canaries: runtime.canaries } : {}),
-      ...(runtime.usage && config.gateway.fieldUsage ? { usage: runtime.usage } : {}),
-    },
-    options: config.gateway,
-    get commands() {
-      return declared.config.commands;
-    },
-    get auth() {
-      return declared.config.auth;
-    },
-    get extension() {
-      return declared.config.schema as SchemaExtension | undefined; // `kind` says that extendSchema created it
-    },
-    development: options.development,
-    drainSeconds: config.gateway.drainSeconds ?? 0,
-    logger: runtime.logger,
-    metrics: createRuntimeMetrics(runtime, registry),
-    ...(admin ? { admin: [admin.handler, serveAdminPage()] } : {}),
-    ...(options.defaultQuery === undefined ? {} : { defaultQuery: options.defaultQuery }),
-  });
 }
 
 function neverInWorkers(): never {

@@ -14,6 +14,7 @@ import type { ReadModels } from '../schema/contract/operation-context.ts';
 import type { SchemaExtension } from '../schema/extend-schema.ts';
 import { createGatewayMetrics, createRefusalCounter } from './gateway-metrics.ts';
 import { withOrderedTypes } from './http/accepted-types.ts';
+import { refuseAdmin } from './http/admin-page.ts';
 import { useBodyLimit } from './http/body-limit.ts';
 import { crossOriginRules, withCrossOrigin } from './http/cross-origin.ts';
 import { useCsrfPrevention } from './http/csrf-prevention.ts';
@@ -71,7 +72,7 @@ export interface GatewayParts {
   readonly defaultQuery?: string;
   /** The registry served at `/metrics`. @default one with the gateway's own metrics */
   readonly metrics?: Registry;
-  /** Handles what is below `/admin`, in this order: the API, then the files of the page. @default nothing: it is not found */
+  /** Handles what is below `/admin`, in this order: the API, then the files of the page. @default 404 */
   readonly admin?: readonly HttpHandler[];
 }
 
@@ -240,7 +241,7 @@ export async function createGateway(given: GatewayParts): Promise<Gateway> {
       withTracedRequests,
       withReadableTargets,
       withKnownHosts(isKnownHost),
-      ...(given.admin ?? []),
+      ...(given.admin ?? [refuseAdmin]),
       withOrderedTypes,
       withCrossOrigin(crossOrigin),
       singleConnections.handler,

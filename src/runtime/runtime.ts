@@ -185,29 +185,10 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     const canaries = options.serves ? createCanaryRecorder(dbOf, logger) : undefined;
     if (canaries) stops.push(() => canaries.stop());
 
-    const serves = options.serves ?? false;
-    const process = {
-      owner,
-      development,
-      maintain,
-      serves,
-      logger,
-      outages,
-      appendLogger: options.logger,
-      metrics,
-    };
+    const process = { owner, development, maintain, serves: options.serves ?? false, logger, outages, metrics };
     const reading = { reads, positionsIn, positions, replica, versions, usage };
-    const shared: SharedParts = {
-      db,
-      stores,
-      ...process,
-      ...reading,
-      snapshots,
-      turns,
-      notifications,
-      pollTimer,
-      history,
-    };
+    const writing = { snapshots, turns, notifications, pollTimer, history, appendLogger: options.logger };
+    const shared: SharedParts = { ...process, ...reading, ...writing, db, stores };
     let declared: DeclaredParts = declareParts(shared, config, options.maintained);
     stops.push(() => declared.close());
     declared.maintain(late);

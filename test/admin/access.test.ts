@@ -192,6 +192,7 @@ test('a gateway without admin serves nothing there', async () => {
     body: JSON.stringify({ query: '{ me { name } }' }),
   });
   expect(response.status).toBe(404);
+  expect(await response.text()).toContain("'gateway.admin'");
   await refold.stop();
   await database.drop();
 });

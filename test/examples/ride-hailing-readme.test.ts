@@ -28,7 +28,14 @@ beforeAll(async () => {
     cwd: root,
     shell: true,
     detached: true, // its signals go to all processes of the command
-    env: { ...process.env, DATABASE_URL: database.url, PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: 'warn' },
+    env: {
+      ...process.env,
+      DATABASE_URL: database.url,
+      PORT: '0',
+      HOST: '127.0.0.1',
+      LOG_LEVEL: 'warn',
+      LOG_FORMAT: 'text',
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   program.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -19,6 +19,7 @@ const floors: Readonly<Record<string, number>> = {
   admin: 4,
   'logger.ts': 2,
   'refold.ts': 5,
+  'open-servers.ts': 5,
   cli: 6,
   'index.ts': 7,
   testing: 6,

@@ -38,7 +38,7 @@ export class Shell {
 
   /** What the processes have logged so far: the messages. */
   logged(): readonly string[] {
-    return [...this.#printed.matchAll(/^\{"level".*\}$/gm)].map(([line]) => JSON.parse(line).msg);
+    return [...this.#printed.matchAll(/^\[[\d:]{8}\] [A-Z]+: (.*)$/gm)].map(([, message = '']) => message);
   }
 
   /** Kills everything that still runs in it. */
@@ -59,10 +59,9 @@ export interface ShellOutput {
 const mark = '::: exit code ';
 const marked = /^::: exit code (\d+)$/m;
 
-// The JSON of the logger, and what a shell says of a job that was killed.
-const besideOutput = /^(\{"level"|bash: line \d+: +\d+ Killed )/;
+// A message of the logger with the fields below it, and what a shell says of a job that was killed.
+const besideOutput = /^(\[[\d:]{8}\] [A-Z]+: .*\n( {4}.*\n)*|bash: line \d+: +\d+ Killed .*\n)/gm;
 
 function withoutLogs(text: string): string {
-  const lines = text.split('\n').filter((line) => !besideOutput.test(line) && !marked.test(line));
-  return lines.join('\n').trim();
+  return `${text}\n`.replaceAll(besideOutput, '').replace(marked, '').trim();
 }

@@ -59,58 +59,6 @@ Version.implement({
       description: 'The position after which it begins, if it holds only later events.',
       resolve: (one) => one.status.startsAfter,
     }),
-    position: t.field({ type: 'BigInt', resolve: (one) => one.status.position }),
-    head: t.field({ type: 'BigInt', resolve: (one) => one.status.head }),
-    lag: t.field({
-      type: 'BigInt',
-      description: 'Positions of the log between the two.',
-      resolve: (one) => one.status.lag,
-    }),
-    lagEvents: t.field({
-      type: Count,
-      description: 'Events that it handles and has not folded.',
-      resolve: ({ status }) => ({ value: Number(status.lagEvents), isExact: status.lagEventsExact }),
-    }),
-    lagSeconds: t.field({
-      type: 'Float',
-      description: 'The age of the first of them; 0 if there is none.',
-      resolve: (one) => one.status.lagSeconds,
-    }),
-    progress: t.field({
-      type: 'Float',
-      description: 'Share of the log that it has reached, 0 to 1.',
-      resolve: ({ status }) =>
-        shareOf(status.position - (status.startsAfter ?? 0n), status.head - (status.startsAfter ?? 0n)),
-    }),
-    eventsPerSecond: t.field({
-      type: 'Float',
-      description: 'Events folded per second in the last minute.',
-      resolve: (one) => one.status.eventsPerSecond,
-    }),
-    etaSeconds: t.field({
-      type: 'Float',
-      nullable: true,
-      description: 'Seconds until it has caught up at this pace. Null if it has, or if it does not move.',
-      resolve: ({ status, pace }) =>
-        status.state === 'retired' || status.lagEvents === 0n ? null : etaOf(status.lag, pace),
-    }),
-    lagTrend: t.field({
-      type: [LagPoint],
-      description: 'How the lag in positions developed, the oldest first; from the run log.',
-      args: { minutes: t.arg({ type: 'Int', defaultValue: 30 }), points: t.arg({ type: 'Int', defaultValue: 30 }) },
-      resolve: (one, { minutes, points }, { services }) => lagTrendOf(services.application, one, minutes, points),
-    }),
-    eventsFolded: t.field({ type: 'BigInt', resolve: (one) => one.status.eventsFolded }),
-    eventsSkipped: t.field({ type: 'BigInt', resolve: (one) => one.status.eventsSkipped }),
-    retries: t.field({ type: 'BigInt', resolve: (one) => one.status.retries }),
-    retrying: t.field({ type: Retrying, nullable: true, resolve: (one) => one.status.retrying }),
-    owner: t.field({ type: 'String', nullable: true, resolve: (one) => one.status.owner }),
-    partitions: t.field({
-      type: [Partition],
-      description: 'Its partitions; one if it is not partitioned.',
-      resolve: ({ status }) => [...status.partitions],
-    }),
-    error: t.field({ type: ProcessorError, nullable: true, resolve: (one) => one.status.error }),
     heldReason: t.field({
       type: 'String',
       nullable: true,
@@ -118,61 +66,6 @@ Version.implement({
       resolve: (one) => one.status.heldReason,
     }),
     paused: t.field({ type: Pause, nullable: true, resolve: (one) => one.status.paused }),
-    canary: t.field({ type: Canary, nullable: true, resolve: ({ status }) => (status.canary ? status : null) }),
-    shadow: t.field({
-      type: Shadow,
-      nullable: true,
-      resolve: (one, _args, { services }) => shadowOf(services.application, one),
-    }),
-    rebuild: t.field({
-      type: Rebuild,
-      nullable: true,
-      resolve: (version) => (version.status.rebuild ? { rebuild: version.status.rebuild, version } : null),
-    }),
-    verification: t.field({ type: Verification, nullable: true, resolve: (one) => one.status.verification }),
-    deadLetters: t.field({ type: Count, resolve: ({ status }) => boundedCount(status.deadLetters, countBound) }),
-    missingIndexes: t.field({
-      type: ['String'],
-      description: 'Columns whose index was dropped by hand.',
-      resolve: ({ status }) => [...status.missingIndexes],
-    }),
-    history: t.field({
-      type: AuditPage,
-      description: 'Its transitions and what operators did with it, the latest first.',
-      args: { first: t.arg({ type: 'Int', defaultValue: 50 }), after: t.arg({ type: 'String' }) },
-      resolve: (one, { first, after }, { services }) => historyOf(services.application, one, first, after),
-    }),
-    runs: t.field({
-      type: RunPage,
-      description: 'What its processor and its rebuild did, in intervals of ten seconds, the latest first.',
-      args: { first: t.arg({ type: 'Int', defaultValue: 50 }), after: t.arg({ type: 'String' }) },
-      resolve: (one, { first, after }, { services }) => runsOf(services.application, one, first, after),
-    }),
-    snapshots: t.field({
-      type: [Snapshot],
-      resolve: (one, _args, { services }) => snapshotsOf(services.application, one),
-    }),
-    table: t.field({
-      type: Table,
-      nullable: true,
-      resolve: (one, _args, { services }) => tableOf(services.application, one),
-    }),
-    columns: t.field({
-      type: [Column],
-      description: 'The columns of its rows, as it declares them. Empty if this process does not declare it.',
-      resolve: (one) => columnsOf(one),
-    }),
-    keyColumns: t.field({
-      type: ['String'],
-      description: 'The columns of its key, in order.',
-      resolve: ({ declared }) => [...(declared?.keyColumns ?? [])],
-    }),
-    pins: t.field({
-      type: [Pin],
-      description: 'Clients that pinned it lately.',
-      args: { days: t.arg({ type: 'Int', defaultValue: 30 }) },
-      resolve: (one, { days }, { services }) => pinsOf(services.application, one, days),
-    }),
     actions: t.field({
       type: [ActionName],
       description: "The actions that its state allows, whatever the caller's rights are.",
@@ -180,6 +73,121 @@ Version.implement({
     }),
   }),
 });
+
+/** How far it is, and how fast. */
+builder.objectFields(Version, (t) => ({
+  position: t.field({ type: 'BigInt', resolve: (one) => one.status.position }),
+  head: t.field({ type: 'BigInt', resolve: (one) => one.status.head }),
+  lag: t.field({
+    type: 'BigInt',
+    description: 'Positions of the log between the two.',
+    resolve: (one) => one.status.lag,
+  }),
+  lagEvents: t.field({
+    type: Count,
+    description: 'Events that it handles and has not folded.',
+    resolve: ({ status }) => ({ value: Number(status.lagEvents), isExact: status.lagEventsExact }),
+  }),
+  lagSeconds: t.field({
+    type: 'Float',
+    description: 'The age of the first of them; 0 if there is none.',
+    resolve: (one) => one.status.lagSeconds,
+  }),
+  progress: t.field({
+    type: 'Float',
+    description: 'Share of the log that it has reached, 0 to 1.',
+    resolve: ({ status }) =>
+      shareOf(status.position - (status.startsAfter ?? 0n), status.head - (status.startsAfter ?? 0n)),
+  }),
+  eventsPerSecond: t.field({
+    type: 'Float',
+    description: 'Events folded per second in the last minute.',
+    resolve: (one) => one.status.eventsPerSecond,
+  }),
+  etaSeconds: t.field({
+    type: 'Float',
+    nullable: true,
+    description: 'Seconds until it has caught up at this pace. Null if it has, or if it does not move.',
+    resolve: ({ status, pace }) =>
+      status.state === 'retired' || status.lagEvents === 0n ? null : etaOf(status.lag, pace),
+  }),
+  lagTrend: t.field({
+    type: [LagPoint],
+    description: 'How the lag in positions developed, the oldest first; from the run log.',
+    args: { minutes: t.arg({ type: 'Int', defaultValue: 30 }), points: t.arg({ type: 'Int', defaultValue: 30 }) },
+    resolve: (one, { minutes, points }, { services }) => lagTrendOf(services.application, one, minutes, points),
+  }),
+  eventsFolded: t.field({ type: 'BigInt', resolve: (one) => one.status.eventsFolded }),
+  eventsSkipped: t.field({ type: 'BigInt', resolve: (one) => one.status.eventsSkipped }),
+  retries: t.field({ type: 'BigInt', resolve: (one) => one.status.retries }),
+  retrying: t.field({ type: Retrying, nullable: true, resolve: (one) => one.status.retrying }),
+  owner: t.field({ type: 'String', nullable: true, resolve: (one) => one.status.owner }),
+  partitions: t.field({
+    type: [Partition],
+    description: 'Its partitions; one if it is not partitioned.',
+    resolve: ({ status }) => [...status.partitions],
+  }),
+  error: t.field({ type: ProcessorError, nullable: true, resolve: (one) => one.status.error }),
+  deadLetters: t.field({ type: Count, resolve: ({ status }) => boundedCount(status.deadLetters, countBound) }),
+}));
+
+/** What was done with it, and what it consists of. */
+builder.objectFields(Version, (t) => ({
+  canary: t.field({ type: Canary, nullable: true, resolve: ({ status }) => (status.canary ? status : null) }),
+  shadow: t.field({
+    type: Shadow,
+    nullable: true,
+    resolve: (one, _args, { services }) => shadowOf(services.application, one),
+  }),
+  rebuild: t.field({
+    type: Rebuild,
+    nullable: true,
+    resolve: (version) => (version.status.rebuild ? { rebuild: version.status.rebuild, version } : null),
+  }),
+  verification: t.field({ type: Verification, nullable: true, resolve: (one) => one.status.verification }),
+  missingIndexes: t.field({
+    type: ['String'],
+    description: 'Columns whose index was dropped by hand.',
+    resolve: ({ status }) => [...status.missingIndexes],
+  }),
+  history: t.field({
+    type: AuditPage,
+    description: 'Its transitions and what operators did with it, the latest first.',
+    args: { first: t.arg({ type: 'Int', defaultValue: 50 }), after: t.arg({ type: 'String' }) },
+    resolve: (one, { first, after }, { services }) => historyOf(services.application, one, first, after),
+  }),
+  runs: t.field({
+    type: RunPage,
+    description: 'What its processor and its rebuild did, in intervals of ten seconds, the latest first.',
+    args: { first: t.arg({ type: 'Int', defaultValue: 50 }), after: t.arg({ type: 'String' }) },
+    resolve: (one, { first, after }, { services }) => runsOf(services.application, one, first, after),
+  }),
+  snapshots: t.field({
+    type: [Snapshot],
+    resolve: (one, _args, { services }) => snapshotsOf(services.application, one),
+  }),
+  table: t.field({
+    type: Table,
+    nullable: true,
+    resolve: (one, _args, { services }) => tableOf(services.application, one),
+  }),
+  columns: t.field({
+    type: [Column],
+    description: 'The columns of its rows, as it declares them. Empty if this process does not declare it.',
+    resolve: (one) => columnsOf(one),
+  }),
+  keyColumns: t.field({
+    type: ['String'],
+    description: 'The columns of its key, in order.',
+    resolve: ({ declared }) => [...(declared?.keyColumns ?? [])],
+  }),
+  pins: t.field({
+    type: [Pin],
+    description: 'Clients that pinned it lately.',
+    args: { days: t.arg({ type: 'Int', defaultValue: 30 }) },
+    resolve: (one, { days }, { services }) => pinsOf(services.application, one, days),
+  }),
+}));
 
 export const VersionPage = builder.objectRef<{ readonly items: InspectedVersion[]; readonly next: string | null }>(
   'VersionPage',

@@ -60,6 +60,13 @@ export function serveAdminPage(folder = builtPage): HttpHandler {
   };
 }
 
+/** Without it, yoga would answer `/admin/graphql` as it answers `/graphql`: it looks only at the end of a path. */
+export const refuseAdmin: HttpHandler = (req, res, next) => {
+  const path = pathOf(req);
+  if (path !== '/admin' && !path?.startsWith('/admin/')) return next(req, res);
+  sendText(res, 404, "The admin page and its API are off. Set 'gateway.admin' to serve them.\n");
+};
+
 class PageFile {
   readonly headers: Readonly<Record<string, string>>;
   readonly etag: string;

@@ -153,7 +153,7 @@ export function createFollower(options: FollowerOptions): Follower {
     if (cut) forgetAll();
     const completeUpTo = completeUpToOf(recent, horizon);
     const position = positionOf(recent, completeUpTo);
-    const known = !cut && changesAreKnown(recent);
+    const known = !cut && changesAreKnown(recent, seen, options.changesKept);
     if (!known) {
       rows.readAllAgain();
       lists.readAllAgain();
@@ -211,16 +211,6 @@ export function createFollower(options: FollowerOptions): Follower {
     return shown.reduce(laterPosition, completeUpTo);
   }
 
-  /** False if the version started again, if changes may have been pruned since the last poll, or if there are too many. */
-  function changesAreKnown({ checkpoints, batches, forgotten, readAt }: RecentChanges): boolean {
-    if (!seen) return true;
-    if (forgotten !== seen.forgotten && forgotten > leastOf(seen.floors)) return false;
-    const before = seen.checkpoints;
-    if (checkpoints.length !== before.length || batches.length > maxBatches) return false;
-    if (checkpoints.some((checkpoint, partition) => checkpoint < (before[partition] ?? beginning))) return false;
-    return isSame(checkpoints, before) || readAt - seen.readAt <= options.changesKept;
-  }
-
   function changedKeys(newBatches: readonly RecentBatch[]): Map<string, RowKey> {
     const keys = new Map<string, RowKey>();
     for (const raw of newBatches.flatMap((batch) => batch.keys)) {
@@ -264,6 +254,17 @@ function tracedFollow(follow: TracedFollow, serve: () => Promise<void>): Promise
 
 function isSame(a: readonly GlobalPosition[] | undefined, b: readonly GlobalPosition[] | undefined): boolean {
   return a?.length === b?.length && (a ?? []).every((checkpoint, partition) => checkpoint === b?.[partition]);
+}
+
+/** False if the version started again, if changes may have been pruned since the last poll, or if there are too many. */
+function changesAreKnown(recent: RecentChanges, seen: Seen | undefined, changesKept: number): boolean {
+  if (!seen) return true;
+  const { checkpoints, batches, forgotten, readAt } = recent;
+  if (forgotten !== seen.forgotten && forgotten > leastOf(seen.floors)) return false;
+  const before = seen.checkpoints;
+  if (checkpoints.length !== before.length || batches.length > maxBatches) return false;
+  if (checkpoints.some((checkpoint, partition) => checkpoint < (before[partition] ?? beginning))) return false;
+  return isSame(checkpoints, before) || readAt - seen.readAt <= changesKept;
 }
 
 /**

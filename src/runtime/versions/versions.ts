@@ -87,21 +87,7 @@ export async function createVersions(options: {
     stopped = new Set(
       registered.filter(({ status }) => status === 'stopped').map((entry) => `${entry.name}@${entry.version}`),
     );
-    const seen = JSON.stringify(
-      registered.map(({ name, version, state, paused, tableName, generation, partitions, ...entry }) => [
-        name,
-        version,
-        state,
-        paused,
-        tableName,
-        generation,
-        partitions.length,
-        entry.inline,
-        entry.canary,
-        entry.shadow,
-        entry.error?.code === tableAltered,
-      ]),
-    ).concat(...unread);
+    const seen = whatMatters(registered).concat(...unread);
     if (seen === lastSeen) return;
     lastSeen = seen;
     registry = registered;
@@ -201,6 +187,16 @@ export async function createVersions(options: {
       await looking?.catch(() => {});
     },
   };
+}
+
+/** A text that changes whenever something changes that this process acts on. */
+function whatMatters(registered: readonly RegisteredVersion[]): string {
+  return JSON.stringify(
+    registered.map(({ name, version, state, paused, tableName, generation, partitions, ...entry }) => [
+      ...[name, version, state, paused, tableName, generation, partitions.length],
+      ...[entry.inline, entry.canary, entry.shadow, entry.error?.code === tableAltered],
+    ]),
+  );
 }
 
 /** Creates a function that returns a version with the table that holds its rows: the same object as long as it holds the same rows. */

@@ -1,0 +1,86 @@
+import type { Registry } from 'prom-client';
+import type { Admin } from './admin/create-admin.ts';
+import type { Config } from './config/define-config.ts';
+import type { Gateway } from './gateway/create-gateway.ts';
+import type { HealthServer } from './gateway/http/health-server.ts';
+import type { Runtime } from './runtime/runtime.ts';
+import type { SchemaExtension } from './schema/extend-schema.ts';
+
+// What answers requests of a process. Loaded on demand, because a worker needs none of GraphQL.
+
+/** Answers probes and scrapes of a worker, until everything else has stopped. */
+export async function openHealth(
+  config: Config,
+  runtime: Runtime,
+  registry: Registry,
+): Promise<HealthServer | undefined> {
+  const { healthPort: port } = config.runtime;
+  if (port === undefined) return undefined;
+  const { serveHealth } = await import('./gateway/http/health-server.ts');
+  const { createRuntimeMetrics } = await import('./runtime/monitoring/metrics.ts');
+  const { problems } = runtime;
+  return serveHealth({ host: config.gateway.host, port, problems, metrics: createRuntimeMetrics(runtime, registry) });
+}
+
+/** Undefined if it is not configured. */
+export async function openAdmin(
+  declared: { readonly config: Config },
+  runtime: Runtime,
+  url: string,
+  name: string,
+): Promise<Admin | undefined> {
+  const { admin } = declared.config.gateway;
+  if (!admin) return undefined;
+  const { createAdmin } = await import('./admin/create-admin.ts');
+  return createAdmin({
+    get config() {
+      return declared.config;
+    },
+    ...{ admin, runtime, url, process: name, logger: runtime.logger },
+  });
+}
+
+export async function openGateway(
+  declared: { readonly config: Config },
+  runtime: Runtime,
+  registry: Registry,
+  admin: Admin | undefined,
+  options: { readonly development: boolean; readonly defaultQuery?: string },
+): Promise<Gateway> {
+  const { config } = declared;
+  const { createGateway } = await import('./gateway/create-gateway.ts');
+  const { serveAdminPage } = await import('./gateway/http/admin-page.ts');
+  const { createRuntimeMetrics } = await import('./runtime/monitoring/metrics.ts');
+  return createGateway({
+    services: {
+      versions: runtime.versions,
+      openReadModels: (readOptions) => runtime.readModels.open(readOptions),
+      compiles: config.gateway.compiledQueries,
+      execute: runtime.execute,
+      checkToken: runtime.checkToken,
+      live: runtime.live,
+      lookAtTables: runtime.lookAtTables,
+      shadows: { record: runtime.recordShadow },
+      problems: runtime.problems,
+      lost: () => runtime.readModelsServed?.lost() ?? [],
+      ...(runtime.canaries ? { canaries: runtime.canaries } : {}),
+      ...(runtime.usage && config.gateway.fieldUsage ? { usage: runtime.usage } : {}),
+    },
+    options: config.gateway,
+    get commands() {
+      return declared.config.commands;
+    },
+    get auth() {
+      return declared.config.auth;
+    },
+    get extension() {
+      return declared.config.schema as SchemaExtension | undefined; // `kind` says that extendSchema created it
+    },
+    development: options.development,
+    drainSeconds: config.gateway.drainSeconds ?? 0,
+    logger: runtime.logger,
+    metrics: createRuntimeMetrics(runtime, registry),
+    ...(admin ? { admin: [admin.handler, serveAdminPage()] } : {}),
+    ...(options.defaultQuery === undefined ? {} : { defaultQuery: options.defaultQuery }),
+  });
+}
