@@ -35,7 +35,10 @@ export interface BrowsedLetter {
   readonly requested: 'retry' | 'discard' | null;
 }
 
-/** The tables of versions that are not retired and the reactors that have dead letters; versions first, by name. */
+/**
+ * The tables of versions that are not retired and the reactors that have dead letters; versions first, by name. Each is looked up in an index,
+ * because `exists` may become a join that reads all dead letters.
+ */
 export async function readLetterSources(db: Queryable, of?: string): Promise<LetterSource[]> {
   return db.query<LetterSource>({
     text: `
@@ -44,11 +47,11 @@ export async function readLetterSources(db: Queryable, of?: string): Promise<Let
         select name || '@' || version as of, false as is_reactor, table_name as place, name, version
         from refold.projections
         where state <> 'retired'
-          and exists (select from refold.dead_letters as letter where letter.table_name = projections.table_name)
+          and (select id from refold.dead_letters as letter where letter.table_name = projections.table_name order by id limit 1) is not null
         union all
         select name, true, name, name, 0
         from refold.reactors
-        where exists (select from refold.reactor_letters as letter where letter.reactor = reactors.name)
+        where (select position from refold.reactor_letters as letter where letter.reactor = reactors.name order by position limit 1) is not null
       ) as source
       where $1::text is null or of = $1
       order by is_reactor, name, version`,

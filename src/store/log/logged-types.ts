@@ -13,7 +13,7 @@ const sampledEvents = 10_000;
 const sampledOfFamily = 1000;
 
 /**
- * The event types that the log holds. Reads at most some ten thousand events, however long the log is.
+ * The event types that the log holds. Reads at most 30,000 events, and 1,000 more of each family, however long the log is.
  *
  * @param before only events that were recorded before this time
  */

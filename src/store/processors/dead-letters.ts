@@ -176,7 +176,12 @@ export async function countDeadLetters(db: Queryable, upTo: number | null = null
       from refold.projections as projection
       cross join lateral (
         select count(*)::integer as letters
-        from (select from refold.dead_letters where table_name = projection.table_name limit $1) as letter
+        from (
+          select from refold.dead_letters
+          where table_name = projection.table_name
+          order by id -- by the index: if one table has nearly all dead letters, the planner would scan them all for each other table
+          limit $1
+        ) as letter
       ) as counted
       where state <> 'retired' and letters > 0`,
     values: [upTo],
