@@ -9,7 +9,13 @@ export interface SourcePage {
 
 const docs = resolve(import.meta.dirname, '..');
 const repository = resolve(docs, '..');
-const languages: Readonly<Record<string, string>> = { '.ts': 'ts', '.sql': 'sql', '.json': 'json', '.yaml': 'yaml', '.graphql': 'graphql' };
+const languages: Readonly<Record<string, string>> = {
+  '.ts': 'ts',
+  '.sql': 'sql',
+  '.json': 'json',
+  '.yaml': 'yaml',
+  '.graphql': 'graphql',
+};
 const link = /\]\((?!https?:|#|\/)([^)#\s]+)(#[^)\s]*)?\)/g;
 
 /** The pages for every file that a page links to, unless it is a page of docs/, and for the files of linked folders. */

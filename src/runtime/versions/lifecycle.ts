@@ -10,7 +10,7 @@ import { deleteCanary } from '../../store/registry/canaries.ts';
 import { highestActive } from '../../store/registry/definitions.ts';
 import { forgetInline, limitLockWaits } from '../../store/registry/inline-versions.ts';
 import { deleteRebuild, type EndedRebuild, readEventsFolded } from '../../store/registry/rebuilds.ts';
-import { readRegistry, recordCode } from '../../store/registry/registry.ts';
+import { readVersion, recordCode } from '../../store/registry/registry.ts';
 import { type HeldBy, recordTransition } from '../../store/registry/transitions.ts';
 import { readVersionStatus } from '../../store/registry/version-positions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
@@ -285,6 +285,6 @@ async function retireVersion(
 
 /** Whether every partition has folded the log up to a position, and none is stopped. */
 async function allReached(tx: Queryable, { name, version }: Projection, position: GlobalPosition): Promise<boolean> {
-  const registered = (await readRegistry(tx)).find((entry) => entry.name === name && entry.version === version);
+  const registered = await readVersion(tx, { name, version });
   return registered !== undefined && registered.status !== 'stopped' && registered.checkpoint >= position;
 }

@@ -66,46 +66,18 @@ interface StoredPartition extends Omit<RegisteredPartition, 'checkpoint' | 'floo
   readonly floors: StoredFloors | null;
 }
 
-export async function readRegistry(db: Queryable): Promise<RegisteredVersion[]> {
+/** All versions, or those of one projection, ordered by name and version. */
+export async function readRegistry(db: Queryable, name?: string): Promise<RegisteredVersion[]> {
+  const ofName = name === undefined ? '' : 'where name = $1';
   const rows = await db.query<Omit<RegisteredVersion, 'partitions'> & { partitions: StoredPartition[] }>({
-    name: 'read registry',
+    name: name === undefined ? 'read registry' : 'read registry of a projection',
+    // The processors are grouped once: a subquery for each version costs a scan for each, if the planner takes the table for a small one.
     text: `
-      select
-        name,
-        version,
-        state,
-        table_name as "tableName",
-        generation,
-        table_fingerprint as "tableFingerprint",
-        code_fingerprint as "codeFingerprint",
-        held_reason as "heldReason",
-        held_by as "heldBy",
-        coalesce((definition ->> 'startAfter')::bigint, 0) as "startsAfter",
-        state_changed_at as "stateChangedAt",
-        ${pauseSql} as paused,
-        (
-          select ${inlineStatus('inline')}
-          from refold.inline_versions as inline
-          where inline.name = projection.name and inline.version = projection.version
-        ) as inline,
-        (
-          select json_build_object(
-            'percent', percent,
-            'header', case when header is not null then json_build_object('name', header, 'value', header_value) end
-          )
-          from refold.canaries as canary
-          where canary.name = projection.name and canary.version = projection.version
-        ) as canary,
-        (
-          select json_build_object('oneOf', one_of, 'startedAt', started_at)
-          from refold.shadows as shadow
-          where shadow.name = projection.name and shadow.version = projection.version and stopped_at is null
-        ) as shadow,
-        together.*
-      from refold.projections as projection
-      cross join lateral (
+      with together as (
         select
-          refold.reached(projection.name, projection.version, min(checkpoint)) as checkpoint,
+          name,
+          version,
+          min(checkpoint) as checkpoint,
           string_agg(distinct owner, ', ') as owner,
           case
             when bool_or(status = 'stopped') then 'stopped'
@@ -117,7 +89,7 @@ export async function readRegistry(db: Queryable): Promise<RegisteredVersion[]> 
           sum(events_skipped)::bigint as "eventsSkipped",
           sum(retries)::bigint as retries,
           (array_agg(retrying order by partition) filter (
-            where status = 'running' and (retrying ->> 'position')::bigint > processor.checkpoint
+            where status = 'running' and (retrying ->> 'position')::bigint > checkpoint
           ))[1] as retrying,
           min(started_at) as "startedAt",
           max(updated_at) as "updatedAt",
@@ -132,10 +104,53 @@ export async function readRegistry(db: Queryable): Promise<RegisteredVersion[]> 
               'floors', floors
             ) order by partition
           ) as partitions
-        from refold.processors as processor
-        where processor.name = projection.name and processor.version = projection.version
-      ) as together
+        from refold.processors
+        ${ofName}
+        group by name, version
+      )
+      select
+        name,
+        version,
+        state,
+        table_name as "tableName",
+        generation,
+        table_fingerprint as "tableFingerprint",
+        code_fingerprint as "codeFingerprint",
+        held_reason as "heldReason",
+        held_by as "heldBy",
+        coalesce((definition ->> 'startAfter')::bigint, 0) as "startsAfter",
+        state_changed_at as "stateChangedAt",
+        ${pauseSql} as paused,
+        case when inline.name is not null then ${inlineStatus('inline')} end as inline,
+        case
+          when canary.name is not null then json_build_object(
+            'percent', percent,
+            'header', case when header is not null then json_build_object('name', header, 'value', header_value) end
+          )
+        end as canary,
+        case when shadow.name is not null then json_build_object('oneOf', one_of, 'startedAt', shadow.started_at) end as shadow,
+        case
+          when inline.name is not null then refold.reached(name, version, together.checkpoint)
+          else together.checkpoint
+        end as checkpoint,
+        together.owner,
+        together.status,
+        together.error,
+        "eventsFolded",
+        "eventsSkipped",
+        together.retries,
+        together.retrying,
+        "startedAt",
+        together."updatedAt",
+        together.partitions
+      from refold.projections as projection
+      join together using (name, version)
+      left join refold.inline_versions as inline using (name, version)
+      left join refold.canaries as canary using (name, version)
+      left join (select * from refold.shadows where stopped_at is null) as shadow using (name, version)
+      ${ofName}
       order by name, version`,
+    values: name === undefined ? [] : [name],
   });
   return rows.map((row) => ({
     ...row,
@@ -145,6 +160,14 @@ export async function readRegistry(db: Queryable): Promise<RegisteredVersion[]> 
       floors: readFloors(one.floors),
     })),
   }));
+}
+
+/** One version; undefined if the registry does not contain it. */
+export async function readVersion(
+  db: Queryable,
+  { name, version }: { readonly name: string; readonly version: number },
+): Promise<RegisteredVersion | undefined> {
+  return (await readRegistry(db, name)).find((entry) => entry.version === version);
 }
 
 export interface NewVersion
