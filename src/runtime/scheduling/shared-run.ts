@@ -33,13 +33,13 @@ export function createSharedRun(work: () => Promise<void>): SharedRun {
 
   return {
     run() {
-      if (next) return next;
-      if (!running) return start();
+      if (next !== undefined) return next;
+      if (running === undefined) return start();
       next = startAfter(running);
       return next;
     },
     async idle() {
-      while (next ?? running) await (next ?? running)?.catch(() => {});
+      for (let last = next ?? running; last !== undefined; last = next ?? running) await last.catch(() => {});
     },
   };
 }

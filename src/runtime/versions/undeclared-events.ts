@@ -49,7 +49,7 @@ export async function holdForUndeclaredEvents(
 ): Promise<boolean> {
   const { id, name, version } = projection;
   const before = await declaredAt(tx, name, version);
-  const logged = before === undefined ? [] : await readLoggedTypes(logOf(tx), before);
+  const logged = before === undefined ? [] : await loggedBefore(tx, families, before);
   const handled = storedFilter(projection.families, projection.filter);
   if (logged.some(({ family, type }) => handled.some((one) => one.family === family && one.types.includes(type))))
     return false;
@@ -64,6 +64,21 @@ export async function holdForUndeclaredEvents(
   const held = { heldReason, heldBy: 'verification', actor, reason: heldReason } as const;
   await recordTransition(tx, { name, version, from: 'ready', to: 'ready', ...held });
   return true;
+}
+
+// Versions that are declared together are compared with the same part of the log, whose types take some ten thousand events to find.
+const lastLogged = new WeakMap<
+  readonly EventFamily[],
+  { readonly before: string; readonly types: readonly LoggedType[] }
+>();
+
+/** The types that the log held at a time. */
+async function loggedBefore(tx: Queryable, families: readonly EventFamily[], before: string) {
+  const last = lastLogged.get(families);
+  if (last?.before === before) return last.types;
+  const types = await readLoggedTypes(logOf(tx), before);
+  lastLogged.set(families, { before, types });
+  return types;
 }
 
 /**
