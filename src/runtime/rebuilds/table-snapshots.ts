@@ -19,7 +19,7 @@ import {
 import { expectVersion, refused } from '../versions/expect-version.ts';
 import { leaveInlineAtRest } from '../versions/leave-inline.ts';
 import type { TransitionReason } from '../versions/transition-reason.ts';
-import { createVersionTable, dropVersionTable } from '../versions/version-tables.ts';
+import { createVersionTables, dropVersionTable } from '../versions/version-tables.ts';
 
 export interface TakeSnapshotOptions {
   readonly db: Database;
@@ -150,7 +150,7 @@ export async function createTableFrom(
   snapshot: TableSnapshot | undefined,
 ): Promise<void> {
   await dropVersionTable(tx, projection, readSchema);
-  await createVersionTable(tx, projection, readSchema);
+  await createVersionTables(tx, [projection], readSchema);
   if (snapshot) await fillFromSnapshot(tx, readSchema, projection, snapshot);
 }
 

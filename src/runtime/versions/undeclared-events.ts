@@ -6,7 +6,6 @@ import type { EventFilter, Projection } from '../../projections/projection/proje
 import { type LoggedType, readLoggedTypes } from '../../store/log/logged-types.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { readVersionsOf } from '../../store/registry/all-registries.ts';
-import { readDefinition } from '../../store/registry/definitions.ts';
 import { declaredAt, recordTransition } from '../../store/registry/transitions.ts';
 import { logOf, type Queryable } from '../../store/statements/statement.ts';
 import type { TransitionReason } from './transition-reason.ts';
@@ -84,11 +83,16 @@ async function loggedBefore(tx: Queryable, families: readonly EventFamily[], bef
 /**
  * A warning for a registered version that now reads a type under a name which it did not read before, and which the log holds: somebody wrote
  * such events before the rename was declared.
+ *
+ * @param before what it read before
  */
-export async function unreadNames(tx: Queryable, projection: Projection): Promise<string | undefined> {
-  const { id, name, version } = projection;
+export async function unreadNames(
+  tx: Queryable,
+  projection: Projection,
+  before: readonly EventFilter[],
+): Promise<string | undefined> {
+  const { id } = projection;
   const names = storedFilter(projection.families, projection.filter);
-  const before = (await readDefinition(tx, name, version))?.filter ?? [];
   const isRead = (filter: readonly EventFilter[], { family, type }: LoggedType) =>
     filter.some((one) => one.family === family && one.types.includes(type));
   const added = names.flatMap(({ family, types }) =>

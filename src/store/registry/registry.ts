@@ -5,7 +5,6 @@ import type { CanaryRule, VersionState } from '../../projections/projection/vers
 import { readFloors } from '../processors/partitions.ts';
 import { type ColumnsOf, type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
 import type { ProcessorError, ProcessorRetry, StoredFloors } from '../statements/stored-json.ts';
-import { definitionJson } from './definitions.ts';
 import { type InlineStatus, inlineStatus } from './inline-versions.ts';
 import { type Pause, pauseSql, type StoredPause } from './pauses.ts';
 
@@ -170,68 +169,6 @@ export async function readVersion(
   return (await readRegistry(db, name)).find((entry) => entry.version === version);
 }
 
-export interface NewVersion
-  extends ColumnsOf<
-    'refold.projections',
-    'name' | 'version' | 'table_schema' | 'table_name' | 'table_fingerprint' | 'code_fingerprint' | 'definition'
-  > {
-  readonly partitions: number;
-}
-
-/** Adds a version as `building`, with its processors at the position after which it begins. */
-export async function insertVersion(db: Queryable, version: NewVersion): Promise<void> {
-  await db.query({
-    text: `
-      with added as (
-        insert into refold.projections
-          (name, version, state, table_schema, table_name, table_fingerprint, code_fingerprint, definition)
-        values ($1, $2, 'building', $3, $4, $5, $6, $7)
-        returning name, version
-      )
-      insert into refold.processors (name, version, partition, partitions, checkpoint)
-      select name, version, partition, $8, $9
-      from added
-      cross join generate_series(0, $8 - 1) as partition`,
-    values: [
-      version.name,
-      version.version,
-      version.tableSchema,
-      version.tableName,
-      version.tableFingerprint,
-      version.codeFingerprint,
-      definitionJson(version.definition),
-      version.partitions,
-      version.definition.startAfter ?? '0',
-    ],
-  });
-}
-
-/** Resets a version to the position after which it begins, with new fingerprints. Fences its current owner. */
-export async function resetVersion(db: Queryable, version: NewVersion): Promise<void> {
-  await db.query({
-    text: `
-      with reset as (
-        update refold.processors
-        set checkpoint = $7, anchor = null, epoch = epoch + 1, status = 'idle', error = null, floors = null, events_folded = 0, rows_written = 0, events_skipped = 0, retrying = null, updated_at = now()
-        where name = $1 and version = $2
-      ), forgotten as (
-        delete from refold.changes where name = $1 and version = $2
-      )
-      update refold.projections
-      set table_fingerprint = $3, code_fingerprint = $4, definition = $5, table_name = $6, generation = generation + 1
-      where name = $1 and version = $2`,
-    values: [
-      version.name,
-      version.version,
-      version.tableFingerprint,
-      version.codeFingerprint,
-      definitionJson(version.definition),
-      version.tableName,
-      version.definition.startAfter ?? '0',
-    ],
-  });
-}
-
 export type LockedVersion = StoredPause &
   Pick<RegisteredVersion, 'state' | 'heldReason' | 'heldBy' | 'tableName' | 'generation' | 'tableFingerprint'>;
 
@@ -260,21 +197,6 @@ export async function lockVersion(db: Queryable, name: string, version: number):
       .forNoKeyUpdate(),
   );
   return locked;
-}
-
-/** Records the code that built the version's rows. */
-export async function recordCode(
-  db: Queryable,
-  { name, version, codeFingerprint }: Pick<NewVersion, 'name' | 'version' | 'codeFingerprint'>,
-): Promise<void> {
-  await run(
-    db,
-    refoldTables
-      .updateTable('refold.projections')
-      .set({ code_fingerprint: codeFingerprint })
-      .where('name', '=', name)
-      .where('version', '=', version),
-  );
 }
 
 /**
