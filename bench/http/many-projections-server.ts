@@ -3,11 +3,11 @@ import { setTimeout } from 'node:timers/promises';
 import { pino } from 'pino';
 import { defineConfig } from '../../src/index.ts';
 import { createReloadableRefold } from '../../src/refold.ts';
-import { manyProjections } from '../many/many-projections.ts';
+import { cartProjections } from '../many/cart-projections.ts';
 import { answerParent } from './answer-parent.ts';
 
 const [, , url = '', count = ''] = process.argv;
-const projections = manyProjections(Number(count));
+const projections = cartProjections(Number(count));
 const refold = await createReloadableRefold(
   defineConfig({ projections, database: { url }, gateway: { port: 0 }, development: false }),
   { migrate: false, logger: pino({ level: 'error' }, pino.destination(2)) },

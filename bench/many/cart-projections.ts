@@ -2,7 +2,7 @@ import { defineProjection, type Projection, t } from '../../src/index.ts';
 import { cart } from '../carts.ts';
 
 /** Read models of carts with equal rows under different names. Every event changes a row of each of them. */
-export function manyProjections(count: number): readonly Projection[] {
+export function cartProjections(count: number): readonly Projection[] {
   return Array.from({ length: count }, (_, index) =>
     defineProjection({
       name: `cart_${String(index + 1).padStart(3, '0')}`,
