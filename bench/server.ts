@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,9 +29,10 @@ export interface BenchServer {
   stop(): Promise<void>;
 }
 
-export async function startBenchServer(): Promise<BenchServer> {
-  const dataDir = join(tmpdir(), `refold-bench-${process.pid}`);
-  const embedded = await startEmbeddedPostgres({ dataDir, settings: serverSettings });
+/** @param more settings of a scenario that needs a server of its own */
+export async function startBenchServer(more?: Readonly<Record<string, string>>): Promise<BenchServer> {
+  const dataDir = join(tmpdir(), `refold-bench-${process.pid}${more ? `-${randomUUID().slice(0, 8)}` : ''}`);
+  const embedded = await startEmbeddedPostgres({ dataDir, settings: { ...serverSettings, ...more } });
   const admin = openPool(embedded.url, 2);
   const { rows } = await admin.query<{ server_version: string }>('show server_version');
   let databases = 0;

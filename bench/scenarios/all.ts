@@ -10,6 +10,8 @@ import { fanOut } from './fan-out.ts';
 import { firstBuild } from './first-build.ts';
 import { growth } from './growth.ts';
 import { latency } from './latency.ts';
+import { manyProcesses } from './many-processes.ts';
+import { manyProjections } from './many-projections.ts';
 import { memory } from './memory.ts';
 import { readLog } from './read-log.ts';
 import { reads } from './reads.ts';
@@ -34,6 +36,8 @@ export const scenarios: readonly Scenario[] = [
   tailAtTheHead,
   anchors,
   memory,
+  manyProjections,
+  manyProcesses,
   ...reads,
   ...fanOut,
 ];

@@ -18,17 +18,40 @@ export function checkSchema(config: Config): void {
     versions.toSorted((a, b) => a.version - b.version),
   );
   const newest = byName.map((versions) => versions.at(-1) as Projection); // groups are not empty
-  // Each version with the newest versions of the others, and all oldest ones together. All combinations would be too many.
+  // Each version beside the newest version of each other projection, and all oldest ones together. All combinations would be too many.
   const combinations = [
     newest,
     byName.map((versions) => versions[0] as Projection), // as above
-    ...projections.map((one) => newest.map((other) => (other.name === one.name ? one : other))),
+    ...olderBesideNewest(byName),
   ];
   const versions = new Map(combinations.map(versionMapOf).map((map) => [map.revision, map]));
   for (const [index, map] of [...versions.values()].entries()) {
     const schema = buildSchema({ ...options, versions: map });
     if (options.extension && index === 0) checkRepeatable(schema, () => buildSchema({ ...options, versions: map }));
   }
+}
+
+/**
+ * Combinations in which each older version is beside the newest version of each other projection: one by one, or with hundreds of projections,
+ * half of them at a time. Any two projections differ in a binary digit of their places, so some half has the one and not the other.
+ */
+function olderBesideNewest(byName: readonly (readonly Projection[])[]): readonly (readonly Projection[])[] {
+  const newest = byName.map((versions) => versions.at(-1) as Projection); // groups are not empty
+  const places = byName.map((_, place) => place);
+  const digits = Math.max(1, Math.ceil(Math.log2(byName.length)));
+  const deepest = Math.max(1, ...byName.map(({ length }) => length));
+  const withOlder = (age: number, isOlder: (place: number) => boolean) =>
+    places.map((place) => ((isOlder(place) && byName[place]?.at(-1 - age)) || newest[place]) as Projection); // one for each place
+  const ages = Array.from({ length: deepest - 1 }, (_, index) => index + 1);
+  const halves = ages.flatMap((age) =>
+    Array.from({ length: 2 * digits }, (_, half) =>
+      withOlder(age, (place) => ((place >> (half >> 1)) & 1) === (half & 1)),
+    ),
+  );
+  const each = places.flatMap((one) =>
+    ages.filter((age) => byName[one]?.at(-1 - age)).map((age) => withOlder(age, (place) => place === one)),
+  );
+  return each.length <= halves.length ? each : halves;
 }
 
 function versionMapOf(combination: readonly Projection[]): VersionMap {

@@ -10,6 +10,7 @@ import {
   type Projection,
   t,
 } from '../../src/index.ts';
+import { extendSchema } from '../../src/schema/extend-schema.ts';
 import { checkSchema } from '../../src/schema/check-schema.ts';
 import { allCommands, courierDayV1, parcelV1, parcelV2 } from './parcels.ts';
 
@@ -129,5 +130,30 @@ describe('colliding names are refused, with both owners:', () => {
     expect(() => check([projection('cart'), next, later, projection('cart_status')])).toThrow(
       "the GraphQL type name 'CartStatus' belongs to cart@2, column 'status' already.",
     );
+  });
+});
+
+describe('of two versions each of many projections', () => {
+  const older = Array.from({ length: 40 }, (_, index) => projection(`many_${index}`));
+  const newer = older.map(({ name }) => projection(name, { version: 2 }));
+
+  test('some twenty schemas are built, not one for each', () => {
+    let builds = 0;
+    const schema = extendSchema(() => void builds++);
+    checkSchema(defineConfig({ projections: [...older, ...newer], schema }));
+    expect(builds).toBeLessThan(20);
+  });
+
+  test.each([
+    [0, 1],
+    [17, 39],
+    [39, 17],
+  ])('a name that an older version of %i shares with the newest one of %i is found', (one, other) => {
+    const type = 'Shared';
+    const projections = [
+      ...older.map((before, index) => (index === one ? projection(before.name, { graphql: { type } }) : before)),
+      ...newer.map((after, index) => (index === other ? projection(after.name, { version: 2, graphql: { type } }) : after)),
+    ];
+    expect(() => checkSchema(defineConfig({ projections }))).toThrow(type);
   });
 });

@@ -10,7 +10,7 @@ import { acceptRebuild, cancelRebuild } from '../../runtime/rebuilds/rebuild.ts'
 import { createRebuilds } from '../../runtime/rebuilds/rebuild-requests.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
-import { readRegistry } from '../../store/registry/registry.ts';
+import { readVersion } from '../../store/registry/registry.ts';
 import { lastReason } from '../../store/registry/transitions.ts';
 import type { WhichSnapshot } from '../../store/tables/table-snapshots.ts';
 import { declaredVersion } from '../shared/declared-version.ts';
@@ -149,7 +149,7 @@ async function follow(db: Database, log: EventLog, name: string, version: number
 
 /** The process that maintains the version rebuilds it. If a bug is fixed here but not there yet, the rebuild has the bug. */
 async function builtByOtherCode(db: Database, { name, version, codeFingerprint }: Projection): Promise<boolean> {
-  const found = (await readRegistry(db)).find((one) => one.name === name && one.version === version);
+  const found = await readVersion(db, { name, version });
   return found !== undefined && found.codeFingerprint !== codeFingerprint;
 }
 

@@ -2,7 +2,7 @@ import type { Projection } from '../../projections/projection/projection.ts';
 import { readTableFacts } from '../../store/browsing/table-facts.ts';
 import { readLiveProcesses } from '../../store/ownership/live-processes.ts';
 import type { Database } from '../../store/postgres/database.ts';
-import { readRegistry } from '../../store/registry/registry.ts';
+import { readVersion } from '../../store/registry/registry.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import type { WhichSnapshot } from '../../store/tables/table-snapshots.ts';
 import { declaredVersionOf, versionName } from '../inspection/application.ts';
@@ -59,7 +59,7 @@ export const rebuildActions: ActionDefinitions<Names> = {
       const projection = declaredVersionOf(config, id);
       const { name, version } = projection;
       const refusal = await refusalOf(() => rehearseRebuild(db, projection, inPlace, startOf(input)));
-      const found = (await readRegistry(db)).find((one) => one.name === name && one.version === version);
+      const found = await readVersion(db, { name, version });
       const answers = (await activeVersions([db], name)).at(-1)?.version === version;
       const otherCode = found !== undefined && found.codeFingerprint !== projection.codeFingerprint;
       return {
@@ -132,7 +132,7 @@ export const rebuildActions: ActionDefinitions<Names> = {
     right: 'snapshot',
     async preview({ db }, { version: id }) {
       const { name, version } = versionName(id);
-      const found = (await readRegistry(db)).find((one) => one.name === name && one.version === version);
+      const found = await readVersion(db, { name, version });
       const refusal = !found
         ? `${id} is not in the registry.`
         : found.state === 'retired' || found.state === 'failed'

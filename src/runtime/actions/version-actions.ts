@@ -1,4 +1,4 @@
-import { readRegistry } from '../../store/registry/registry.ts';
+import { readVersion } from '../../store/registry/registry.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { versionName } from '../inspection/application.ts';
 import { createLifecycle, type Lifecycle } from '../versions/lifecycle.ts';
@@ -116,7 +116,7 @@ export const versionActions: ActionDefinitions<Names> = {
       const { name, version } = versionName(id);
       const { db } = services;
       // Not rehearsed: an inline version would leave the appends.
-      const found = (await readRegistry(db)).find((one) => one.name === name && one.version === version);
+      const found = await readVersion(db, { name, version });
       const refusal = !found
         ? `${id} is not in the registry.`
         : found.state === 'retired'

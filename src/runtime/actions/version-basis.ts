@@ -5,7 +5,7 @@ import type { Queryable } from '../../store/statements/statement.ts';
 
 /** What decides about actions on the versions of a projection: two equal ones mean that nothing has changed in between. */
 export async function projectionBasis(db: Queryable, name: string): Promise<unknown> {
-  const versions = (await readRegistry(db)).filter((one) => one.name === name);
+  const versions = await readRegistry(db, name);
   const rebuilds = (await readAllRebuilds(db)).filter((one) => one.name === name);
   return [
     versions.map(basisOf),

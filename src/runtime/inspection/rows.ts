@@ -2,7 +2,7 @@ import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { hidesKey } from '../../projections/declaration/hidden-values.ts';
 import { keyText, type Projection, type RowKey, storedIn } from '../../projections/projection/projection.ts';
-import { readRegistry } from '../../store/registry/registry.ts';
+import { readVersion } from '../../store/registry/registry.ts';
 import { createReadTable } from '../../store/tables/read-table.ts';
 import { scanTable } from '../../store/tables/table-scan.ts';
 import { declaredVersionOf, type InspectedApplication } from './application.ts';
@@ -78,9 +78,7 @@ export async function readRows(
       'BAD_USER_INPUT',
       `The keys of ${id} are personal or have an access rule: they can't be listed.`,
     );
-  const found = (await readRegistry(db)).find(
-    ({ name, version }) => name === declared.name && version === declared.version,
-  );
+  const found = await readVersion(db, declared);
   if (!found || found.state === 'retired') throw new RefoldError('BAD_USER_INPUT', `${id} has no table.`);
   const projection = storedIn(declared, found.tableName);
   const { readSchema } = config.database;

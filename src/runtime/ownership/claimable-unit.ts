@@ -48,10 +48,14 @@ export interface ClaimOptions {
   readonly known: KnownVersions;
 }
 
-/** A unit while this process owns it. */
-interface Owned {
+/** A unit that this process has claimed, and has not begun to process. */
+export interface ClaimedUnit {
   readonly lock: OwnershipLock;
   readonly claim: ProcessorClaim;
+}
+
+/** A unit while this process owns it. */
+interface Owned extends ClaimedUnit {
   readonly processor: MaintainedProcessor;
   readonly since: number;
   subscription?: LogSubscription;
@@ -111,17 +115,30 @@ export class ClaimableUnit {
     return true;
   }
 
-  /** Returns the processor if this process owns the unit now, and null if it is not free or must wait. */
-  async claim(): Promise<MaintainedProcessor | null> {
-    const { db, ownership, owner, longestStallMs, stopping, logger } = this.#options;
-    const { id, unit } = this.#maintained;
+  /** Makes this process the owner. Returns null if the unit is not free or must wait. */
+  async claim(): Promise<ClaimedUnit | null> {
+    const { db, ownership, owner, stopping } = this.#options;
+    const { unit } = this.#maintained;
     if (stopping.aborted || this.isOwned) return null;
     let lock: OwnershipLock | null = null;
     try {
       if (performance.now() < this.#retryAt) return null;
       lock = await ownership.tryAcquire(unit);
-      if (!lock) return null;
-      const claim = await claimProcessor(db, unit, owner);
+      return lock && { lock, claim: await claimProcessor(db, unit, owner) };
+    } catch (error) {
+      await this.#giveUp(lock, error);
+      return null;
+    }
+  }
+
+  /**
+   * Creates the processor of a claimed unit; null if that fails. Begin units together that were claimed together: what each reads of its
+   * version is then read once for all.
+   */
+  async begin({ lock, claim }: ClaimedUnit): Promise<MaintainedProcessor | null> {
+    const { db, longestStallMs, logger } = this.#options;
+    const { id, unit } = this.#maintained;
+    try {
       const processor = claim.lost
         ? await this.#hold(claim)
         : await this.#maintained.start(fencedDatabase(db, lock, longestStallMs), claim);
@@ -133,10 +150,14 @@ export class ClaimableUnit {
       this.#owned = { lock, claim, processor, since: performance.now(), stopped: false };
       return processor;
     } catch (error) {
-      await lock?.release().catch(() => {});
-      this.#postpone(error);
+      await this.#giveUp(lock, error);
       return null;
     }
+  }
+
+  async #giveUp(lock: OwnershipLock | null, error: unknown): Promise<void> {
+    await lock?.release().catch(() => {});
+    this.#postpone(error);
   }
 
   /** Follows the processor of a claim until it ends. */

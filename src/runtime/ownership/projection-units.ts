@@ -6,7 +6,6 @@ import type { EventLog } from '../../store/event-log.ts';
 import type { RequestedRebuild, Work } from '../../store/ownership/work.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { type ProcessorClaim, releaseProcessor } from '../../store/processors/checkpoints.ts';
-import { readInlineVersions } from '../../store/registry/inline-versions.ts';
 import { holdRebuild } from '../../store/registry/rebuilds.ts';
 import type { ProcessorUnit } from '../../store/server/processor-unit.ts';
 import type { MaintainedProcessor, MaintainedUnit } from '../processors/maintained-unit.ts';
@@ -92,7 +91,7 @@ function versionUnit(
       // After the claim, so this claim writes to no outdated table: a rebuild that ends from now on raises the epoch again.
       await versions.refresh();
       await leavePausedAlone(options, projection, claim);
-      await leaveLiveAlone(db, projection, claim);
+      await leaveLiveAlone(options, projection, claim);
       const damage = await tables.look(versions.stored(projection));
       if (damage) return stoppedProcessor(id, claim, damage);
       if (versions.stateOf(name, version) === 'failed') {
@@ -140,9 +139,13 @@ function stateToFold(state: VersionState | undefined): VersionState {
 }
 
 /** Checked after the claim: a version that joins the appends now raises the epoch again, but one that joined before would be folded twice. */
-async function leaveLiveAlone(db: Database, { id, name, version }: Projection, claim: ProcessorClaim): Promise<void> {
-  const inline = (await readInlineVersions(db)).find((one) => one.name === name && one.version === version);
-  if (inline === undefined || inline.status === 'building') return;
+async function leaveLiveAlone(
+  { db, versions }: Pick<ProjectionUnitsOptions, 'db' | 'versions'>,
+  projection: Projection,
+  claim: ProcessorClaim,
+): Promise<void> {
+  if (!versions.isJoined(projection)) return;
+  const { id, name, version } = projection;
   await releaseProcessor(db, claim);
   throw new RefoldError('PROCESSOR_FENCED', `${id}: its rows now commit with appends.`, {
     name,

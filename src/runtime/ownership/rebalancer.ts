@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import {
   type AnnouncedProcess,
+  type Announcement,
   announceProcess,
   exchangeAnnouncements,
   forgetProcesses,
+  type KnownVersions,
   type OtherProcess,
   withdrawProcess,
 } from '../../store/ownership/processes.ts';
@@ -57,6 +60,28 @@ export function createRebalancer(db: Queryable, described: ProcessDescription): 
   const freeSince = new Map<string, number>();
   let forgotten = Number.NEGATIVE_INFINITY;
   let known = false;
+  let heard: ReadonlyMap<string, OtherProcess> = new Map(); // by standing
+  let last: { readonly of: readonly unknown[]; readonly assignment: Assignment } | undefined;
+
+  /** What the other processes announce. The object of one stays the same until it announces something else. */
+  async function exchange(own: Announcement): Promise<readonly OtherProcess[]> {
+    const before = heard;
+    const found = await exchangeAnnouncements(db, own, goneAfterSeconds, [...before.keys()]);
+    heard = new Map(
+      found.flatMap(({ standing, announced }) => {
+        const process = announced ?? before.get(standing);
+        return process ? [[standing, process]] : [];
+      }),
+    );
+    return [...heard.values()];
+  }
+
+  /** The former assignment, if it follows from the same: that of many processes takes long to compute, and seldom changes. */
+  function unlessSame(of: readonly unknown[], assign: () => Assignment): Assignment {
+    if (!last || last.of.length !== of.length || last.of.some((one, index) => one !== of[index]))
+      last = { of, assignment: assign() };
+    return last.assignment;
+  }
 
   function freeLong(free: ReadonlySet<string>): ReadonlySet<string> {
     const now = performance.now();
@@ -78,45 +103,59 @@ export function createRebalancer(db: Queryable, described: ProcessDescription): 
       if (!known) await announceProcess(db, own);
       known = true;
       await forget();
-      const mine = new Set(standing.owns);
-      // A unit of this process has no other owner, whatever was announced before.
-      const others = (await exchangeAnnouncements(db, own, goneAfterSeconds)).map((process) => ({
-        ...process,
-        owns: process.owns.filter((unit) => !mine.has(unit)),
-      }));
-      const left = new Set(leftToOthers(others));
+      const all = await exchange(own);
+      // What other processes can read decides for a unit only if they know other versions than this one.
+      const left = new Set(leftToOthers(all.filter((other) => !isEquallyAble(other, described))));
       const able = {
         id,
         declares: standing.declares.filter((unit) => !left.has(unit)),
         owns: standing.owns.filter((unit) => !left.has(unit)),
         keeps: standing.keeps.filter((unit) => !left.has(unit)),
       };
-      const { release, ...assignment } = assignmentOf(able, others, freeLong);
-      return { release: [...release, ...standing.owns.filter((unit) => left.has(unit))], ...assignment };
+      const longFree = freeLong(freeUnits(able, all));
+      const decisive = [standing.declares, standing.owns, standing.keeps, [...left], [...longFree]];
+      return unlessSame([...decisive.map((units) => units.join()), ...all], () => {
+        const mine = new Set(standing.owns);
+        // A unit of this process has no other owner, whatever was announced before.
+        const others = all.map((process) => ({ ...process, owns: process.owns.filter((unit) => !mine.has(unit)) }));
+        const { release, ...assignment } = assignmentOf(able, others, longFree);
+        return { release: [...release, ...standing.owns.filter((unit) => left.has(unit))], ...assignment };
+      });
     },
-    others: (standing) => exchangeAnnouncements(db, { id, ...described, ...standing }, goneAfterSeconds),
+    others: (standing) => exchange({ id, ...described, ...standing }),
     announce: (standing) => announceProcess(db, { id, ...described, ...standing }),
     declareGone: (process) => withdrawProcess(db, process),
     leave: () => withdrawProcess(db, id),
   };
 }
 
+function isEquallyAble(other: KnownVersions, { payloadVersions, reactorVersions }: KnownVersions): boolean {
+  return (
+    isDeepStrictEqual(other.payloadVersions, payloadVersions) && isDeepStrictEqual(other.reactorVersions, reactorVersions)
+  );
+}
+
+/** The units that the process declares and nobody owns. */
+function freeUnits(own: AnnouncedProcess, others: readonly AnnouncedProcess[]): ReadonlySet<string> {
+  const owned = new Set([...own.owns, ...others.flatMap(({ owns }) => owns)]);
+  return new Set(own.declares.filter((unit) => !owned.has(unit)));
+}
+
 function assignmentOf(
   own: AnnouncedProcess,
   others: readonly AnnouncedProcess[],
-  freeLong: (free: ReadonlySet<string>) => ReadonlySet<string>,
+  longFree: ReadonlySet<string>,
 ): Assignment {
-  const wanted = own.declares.filter((unit) => !own.owns.includes(unit));
-  const elsewhere = new Set(others.flatMap(({ owns }) => owns));
-  const longFree = freeLong(new Set(wanted.filter((unit) => !elsewhere.has(unit))));
+  const owned = new Set(own.owns);
+  const wanted = new Set(own.declares.filter((unit) => !owned.has(unit)));
   const spread = spreadUnits([own, ...others]);
   const isMine = (unit: string) => spread.get(unit) === own.id;
   return {
     release: own.owns.filter((unit) => !isMine(unit)),
-    take: wanted.filter((unit) => isMine(unit) || longFree.has(unit)),
+    take: [...wanted].filter((unit) => isMine(unit) || longFree.has(unit)),
     takeOver: others.map((gone) => {
       const without = spreadUnits([own, ...others.filter((other) => other !== gone)]);
-      const units = gone.owns.filter((unit) => wanted.includes(unit) && without.get(unit) === own.id);
+      const units = gone.owns.filter((unit) => wanted.has(unit) && without.get(unit) === own.id);
       return { process: gone.id, units };
     }),
   };

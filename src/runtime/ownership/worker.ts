@@ -8,7 +8,7 @@ import type { History } from '../consumers/history.ts';
 import type { MaintainedProcessor, MaintainedUnit, WorkSource } from '../processors/maintained-unit.ts';
 import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
 import type { Versions } from '../versions/versions.ts';
-import { ClaimableUnit, type ClaimOptions } from './claimable-unit.ts';
+import { ClaimableUnit, type ClaimedUnit, type ClaimOptions } from './claimable-unit.ts';
 import type { ProcessDescription } from './presence.ts';
 import { type Assignment, createRebalancer, type Rebalancer, type Standing } from './rebalancer.ts';
 
@@ -45,6 +45,9 @@ export interface Worker {
 // The interval in which a process notices free units. It bounds the duration of a fail-over, beside the time PostgreSQL needs to notice a
 // lost connection.
 const lookForWorkMilliseconds = 500;
+
+// Claims of many units share round trips, and the pool has room for other statements.
+const claimedAtOnce = 8;
 
 export function createWorker(options: WorkerOptions): Worker {
   return new PeriodicWorker(options);
@@ -129,18 +132,27 @@ class PeriodicWorker implements Worker {
     { take, takeOver }: Pick<Assignment, 'take' | 'takeOver'>,
     claimed: Map<ClaimableUnit, MaintainedProcessor>,
   ) {
-    const claim = async (unit: ClaimableUnit): Promise<boolean> => {
-      const processor = await unit.claim();
-      if (processor) claimed.set(unit, processor);
-      return processor !== null;
+    const claim = async (units: readonly ClaimableUnit[]): Promise<boolean> => {
+      const owned: (readonly [ClaimableUnit, ClaimedUnit])[] = [];
+      for (let start = 0; start < units.length; start += claimedAtOnce) {
+        await Promise.all(
+          units.slice(start, start + claimedAtOnce).map(async (unit) => {
+            const one = await unit.claim();
+            if (one) owned.push([unit, one]);
+          }),
+        );
+      }
+      const begun = await Promise.all(owned.map(async ([unit, one]) => [unit, await unit.begin(one)] as const));
+      for (const [unit, processor] of begun) if (processor) claimed.set(unit, processor);
+      return units.some((unit) => claimed.has(unit));
     };
-    for (const unit of this.#named(take)) await claim(unit);
+    await claim(this.#named(take));
     for (const { process, units } of takeOver) {
       // If the first unit is still locked, the process is alive, and the others need not be tried.
       const [first, ...rest] = this.#named(units);
-      if (!first || !(await claim(first))) continue;
+      if (!first || !(await claim([first]))) continue;
       await this.#rebalancer.declareGone(process);
-      for (const unit of rest) await claim(unit);
+      await claim(rest);
     }
   }
 
@@ -173,7 +185,8 @@ class PeriodicWorker implements Worker {
   }
 
   #named(names: readonly string[]): ClaimableUnit[] {
-    return [...this.#units.values()].filter(({ name }) => names.includes(name));
+    const wanted = new Set(names);
+    return [...this.#units.values()].filter(({ name }) => wanted.has(name));
   }
 
   /** Keeps one entry for each unit to maintain, and releases the others. */

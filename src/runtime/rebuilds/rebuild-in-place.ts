@@ -15,7 +15,7 @@ import { createReadTable } from '../../store/tables/read-table.ts';
 import type { TableSnapshot, WhichSnapshot } from '../../store/tables/table-snapshots.ts';
 import { redeliverInherited } from '../dead-letters/redeliver-letters.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
-import { pointView } from '../versions/lifecycle.ts';
+import { pointViews } from '../versions/stable-views.ts';
 import type { TransitionReason } from '../versions/transition-reason.ts';
 import { expectRebuildable, oldTableSeconds } from './rebuild.ts';
 import { createTableFrom, expectSnapshot } from './table-snapshots.ts';
@@ -74,7 +74,7 @@ export async function rebuildInPlace(
       actor: step.actor,
       reason: `rebuild in place from ${snapshot ? `snapshot ${snapshot.id} at ` : ''}position ${checkpoint}: ${step.reason}`,
     });
-    await pointView(tx, readSchema, name);
+    await pointViews(tx, readSchema, [name]);
     await dropLater(tx, readSchema, before.tableName, emptiedTableSeconds);
   });
 }
@@ -107,7 +107,7 @@ export async function restoreSnapshot(
       actor: step.actor,
       reason: `restored as of snapshot ${snapshot.id} at position ${snapshot.checkpoint}: ${step.reason}`,
     });
-    await pointView(tx, readSchema, name);
+    await pointViews(tx, readSchema, [name]);
     await dropLater(tx, readSchema, before.tableName, oldTableSeconds);
     return snapshot;
   });

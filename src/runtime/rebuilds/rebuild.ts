@@ -28,7 +28,8 @@ import type { BuildProgress } from '../processors/projection-processor.ts';
 import { rebuildHeldByDeadLetters } from '../versions/activation-gates.ts';
 import { expectDeclaredTable, expectVersion, refused, refusePaused } from '../versions/expect-version.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
-import { pointView, rebuiltFrom } from '../versions/lifecycle.ts';
+import { rebuiltFrom } from '../versions/lifecycle.ts';
+import { pointViews } from '../versions/stable-views.ts';
 import type { TransitionReason } from '../versions/transition-reason.ts';
 import { createTableFrom, expectSnapshot } from './table-snapshots.ts';
 
@@ -190,7 +191,7 @@ export async function completeRebuild(options: {
       actor,
       reason: `rebuilt up to position ${upTo}${ended ? `${rebuiltFrom(ended)}, ${ended.eventsFolded} events folded` : ''}`,
     });
-    await pointView(tx, readSchema, name);
+    await pointViews(tx, readSchema, [name]);
   });
 }
 

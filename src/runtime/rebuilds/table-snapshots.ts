@@ -3,7 +3,7 @@ import { furthest } from '../../projections/projection/partition.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { readEventsFolded } from '../../store/registry/rebuilds.ts';
-import { readRegistry } from '../../store/registry/registry.ts';
+import { readVersion } from '../../store/registry/registry.ts';
 import { logOperation, recordOperation } from '../../store/registry/transitions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import {
@@ -19,7 +19,7 @@ import {
 import { expectVersion, refused } from '../versions/expect-version.ts';
 import { leaveInlineAtRest } from '../versions/leave-inline.ts';
 import type { TransitionReason } from '../versions/transition-reason.ts';
-import { createVersionTable, dropVersionTable } from '../versions/version-tables.ts';
+import { createVersionTables, dropVersionTable } from '../versions/version-tables.ts';
 
 export interface TakeSnapshotOptions {
   readonly db: Database;
@@ -52,7 +52,7 @@ async function copyTable(
   { readSchema, name, version, automatic = false }: TakeSnapshotOptions,
   step: TransitionReason,
 ): Promise<TableSnapshot | undefined> {
-  const found = (await readRegistry(tx)).find((entry) => entry.name === name && entry.version === version);
+  const found = await readVersion(tx, { name, version });
   if (!found) throw refused(name, version, `is not in the registry; 'refold status' lists the versions.`);
   if (found.state === 'retired' || found.state === 'failed')
     throw refused(name, version, `is ${found.state}; only a version that is maintained can have a snapshot taken.`);
@@ -150,7 +150,7 @@ export async function createTableFrom(
   snapshot: TableSnapshot | undefined,
 ): Promise<void> {
   await dropVersionTable(tx, projection, readSchema);
-  await createVersionTable(tx, projection, readSchema);
+  await createVersionTables(tx, [projection], readSchema);
   if (snapshot) await fillFromSnapshot(tx, readSchema, projection, snapshot);
 }
 

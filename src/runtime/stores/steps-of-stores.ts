@@ -1,6 +1,6 @@
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { ReadStore, ReadStores } from '../../store/read-store.ts';
-import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
+import { type RegisteredVersion, readRegistry, readVersion } from '../../store/registry/registry.ts';
 import type { Lifecycle } from '../versions/lifecycle.ts';
 
 export interface StoreFinder {
@@ -16,7 +16,7 @@ export function createStoreFinder(stores: ReadStores, projections: readonly Proj
       const declared = projections.find((one) => one.name === name && one.version === version);
       if (declared) return stores.of(declared);
       for (const store of stores.apart) {
-        if ((await readRegistry(store.db)).some((one) => one.name === name && one.version === version)) return store;
+        if (await readVersion(store.db, { name, version })) return store;
       }
       return stores.home; // it says that nobody knows the version
     },
@@ -46,7 +46,7 @@ export function lifecycleOfStores(
   async function storeWith(name: string, isWanted: (entry: RegisteredVersion) => boolean): Promise<ReadStore> {
     const found = await Promise.all(
       find.holding(name).map(async (store) => {
-        const versions = (await readRegistry(store.db)).filter((entry) => entry.name === name && isWanted(entry));
+        const versions = (await readRegistry(store.db, name)).filter(isWanted);
         return { store, version: versions.at(-1)?.version ?? 0 };
       }),
     );

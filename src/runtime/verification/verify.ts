@@ -13,7 +13,7 @@ import type { EventLog } from '../../store/event-log.ts';
 import { readVisible } from '../../store/log/read-events.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { readAllLeftOut } from '../../store/processors/left-out.ts';
-import { readRegistry } from '../../store/registry/registry.ts';
+import { readVersion } from '../../store/registry/registry.ts';
 import type { Difference } from '../../store/tables/compare-tables.ts';
 import { createReadTable } from '../../store/tables/read-table.ts';
 import { scanTable } from '../../store/tables/table-scan.ts';
@@ -75,9 +75,7 @@ export async function verifyVersion({
   const horizon = await log.horizon();
   return db.transaction(
     async (snapshot) => {
-      const found = (await readRegistry(snapshot)).find(
-        ({ name, version }) => name === projection.name && version === projection.version,
-      );
+      const found = await readVersion(snapshot, projection);
       if (!found)
         throw new RefoldError(
           'INVALID_TRANSITION',

@@ -1,7 +1,7 @@
 import { type Projection, partialText } from '../../projections/projection/projection.ts';
 import { countNewlyLeftOut, type LeftOut } from '../../store/processors/left-out.ts';
 import { answering, readVersionsOf } from '../../store/registry/all-registries.ts';
-import { readRegistry } from '../../store/registry/registry.ts';
+import { readVersion } from '../../store/registry/registry.ts';
 import { type HeldBy, recordTransition, restateHold } from '../../store/registry/transitions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import type { TransitionReason } from './transition-reason.ts';
@@ -31,7 +31,7 @@ export async function heldByDeadLetters(db: Queryable, projection: Projection): 
 export async function rebuildHeldByDeadLetters(db: Queryable, projection: Projection): Promise<string | null> {
   const { id, name, version, tableName, activation } = projection;
   if (activation.maxNewDeadLetters === Number.POSITIVE_INFINITY) return null;
-  const serving = (await readRegistry(db)).find((entry) => entry.name === name && entry.version === version);
+  const serving = await readVersion(db, { name, version });
   if (serving?.state !== 'active') return null;
   const leftOut = await countNewlyLeftOut(db, tableName, serving);
   if (leftOut.letters + leftOut.skipped <= activation.maxNewDeadLetters) return null;

@@ -61,7 +61,7 @@ export function createCanarySteps(db: Database, declarations: SchemaDeclarations
     },
     endCanary: (name, step) =>
       db.transaction(async (tx) => {
-        const running = (await readRegistry(tx)).find((entry) => entry.name === name && entry.canary !== null);
+        const running = (await readRegistry(tx, name)).find((entry) => entry.canary !== null);
         if (!running) throw new RefoldError('INVALID_TRANSITION', `No version of '${name}' is a canary.`, { name });
         const { version } = running;
         const { state, heldReason } = await expectVersion(tx, name, version);

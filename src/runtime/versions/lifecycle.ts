@@ -7,15 +7,15 @@ import type { Database } from '../../store/postgres/database.ts';
 import { expectClaim, type ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import { readVersionsOf } from '../../store/registry/all-registries.ts';
 import { deleteCanary } from '../../store/registry/canaries.ts';
-import { highestActive } from '../../store/registry/definitions.ts';
-import { forgetInline, limitLockWaits } from '../../store/registry/inline-versions.ts';
+import { forgetInline } from '../../store/registry/inline-versions.ts';
 import { deleteRebuild, type EndedRebuild, readEventsFolded } from '../../store/registry/rebuilds.ts';
-import { readRegistry, recordCode } from '../../store/registry/registry.ts';
+import { recordCode } from '../../store/registry/declared-versions.ts';
+import { readVersion } from '../../store/registry/registry.ts';
 import { type HeldBy, recordTransition } from '../../store/registry/transitions.ts';
 import { readVersionStatus } from '../../store/registry/version-positions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { dropLater } from '../../store/tables/old-tables.ts';
-import { createReadTable, lockView, moveView } from '../../store/tables/read-table.ts';
+import { createReadTable } from '../../store/tables/read-table.ts';
 import { deleteTableSnapshotsOf } from '../../store/tables/table-snapshots.ts';
 import { refuseBreaking, wouldBreak } from '../schema-changes/breaking-clients.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
@@ -23,6 +23,7 @@ import { holdForDeadLetters, holdWhatIsPartial } from './activation-gates.ts';
 import { type CanarySteps, createCanarySteps } from './canary-steps.ts';
 import { expectPause, expectVersion, refused, refusePaused } from './expect-version.ts';
 import { createPauseSteps, type PauseSteps } from './pause-steps.ts';
+import { pointViews } from './stable-views.ts';
 import type { ActivateOptions, TransitionReason } from './transition-reason.ts';
 import { holdForUndeclaredEvents } from './undeclared-events.ts';
 
@@ -53,9 +54,6 @@ export interface Lifecycle extends CanarySteps, PauseSteps {
    */
   retire(name: string, version: number, step: TransitionReason, graceSeconds?: number): Promise<void>;
 }
-
-// A long query on the stable view must not hold up an activation for long, nor everything that queues behind its lock.
-const viewLockTimeout = '3s';
 
 /**
  * Completes a building version: it becomes ready, and active if its declaration requires nothing more.
@@ -113,15 +111,7 @@ async function setActive(
 ): Promise<void> {
   await recordTransition(tx, { name, version, from: 'ready', to: 'active', heldReason: null, ...step });
   await deleteCanary(tx, name, version);
-  await pointView(tx, readSchema, name);
-}
-
-/** Points the stable view at the highest active version's table. */
-export async function pointView(tx: Queryable, readSchema: string, name: string): Promise<void> {
-  await lockView(tx, name);
-  const active = await highestActive(tx, name);
-  await limitLockWaits(tx, viewLockTimeout);
-  await moveView(tx, readSchema, name, active?.tableName ?? null);
+  await pointViews(tx, readSchema, [name]);
 }
 
 /** Returns a version that was emptied and rebuilt in place to its earlier state; clients knew it before. */
@@ -142,7 +132,7 @@ async function completeInPlace(
   await recordTransition(tx, { ...step, from: 'building', to: 'ready', heldReason });
   if (rebuild.stateBefore !== 'active' || (await holdForDeadLetters(tx, projection, step))) return 'ready';
   await recordTransition(tx, { ...step, from: 'ready', to: 'active', heldReason: null });
-  await pointView(tx, readSchema, name);
+  await pointViews(tx, readSchema, [name]);
   return 'active';
 }
 
@@ -255,7 +245,7 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
           heldBy: 'operator',
           ...step,
         });
-        await pointView(tx, readSchema, name);
+        await pointViews(tx, readSchema, [name]);
         return { from, to };
       }),
     async retire(name, version, step, graceSeconds = 86_400) {
@@ -276,7 +266,7 @@ async function retireVersion(
   await forgetInline(tx, name, version);
   await deleteCanary(tx, name, version);
   await recordTransition(tx, { name, version, from: state, to: 'retired', heldReason: null, ...step });
-  await pointView(tx, readSchema, name);
+  await pointViews(tx, readSchema, [name]);
   await dropLater(tx, readSchema, tableName, graceSeconds);
   const rebuild = await deleteRebuild(tx, name, version);
   if (rebuild && rebuild.tableName !== tableName) await dropLater(tx, readSchema, rebuild.tableName, 0);
@@ -285,6 +275,6 @@ async function retireVersion(
 
 /** Whether every partition has folded the log up to a position, and none is stopped. */
 async function allReached(tx: Queryable, { name, version }: Projection, position: GlobalPosition): Promise<boolean> {
-  const registered = (await readRegistry(tx)).find((entry) => entry.name === name && entry.version === version);
+  const registered = await readVersion(tx, { name, version });
   return registered !== undefined && registered.status !== 'stopped' && registered.checkpoint >= position;
 }

@@ -1,6 +1,4 @@
-import { invalidDeclaration, RefoldError } from '../../errors.ts';
-import { storedFilter } from '../../events/event-names.ts';
-import { beginning } from '../../events/global-position.ts';
+import { RefoldError } from '../../errors.ts';
 import { defaultStore, type Projection, storedIn } from '../../projections/projection/projection.ts';
 import { readHead } from '../../store/log/horizon.ts';
 import type { Database } from '../../store/postgres/database.ts';
@@ -10,35 +8,28 @@ import { forgetLeftOut } from '../../store/processors/left-out.ts';
 import { changePartitions } from '../../store/processors/partitions.ts';
 import { retryStopped } from '../../store/processors/stopped-processors.ts';
 import { answering } from '../../store/registry/all-registries.ts';
-import { updateDefinition } from '../../store/registry/definitions.ts';
 import { declareInline, forgetInline, keepFromLive } from '../../store/registry/inline-versions.ts';
 import { deleteRebuild } from '../../store/registry/rebuilds.ts';
-import {
-  insertVersion,
-  lockRegistry,
-  type NewVersion,
-  type RegisteredVersion,
-  readRegistry,
-  resetVersion,
-} from '../../store/registry/registry.ts';
+import { readDefinitions, resetVersion, updateDefinitions } from '../../store/registry/declared-versions.ts';
+import { lockRegistry, type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
 import { recordTransition } from '../../store/registry/transitions.ts';
 import { forgetDifferences } from '../../store/registry/verifications.ts';
 import { registryLockKey } from '../../store/server/lock-keys.ts';
 import { checkPartitionHash } from '../../store/set-based/row-choice.ts';
-import { createSetMerge } from '../../store/set-based/set-merge.ts';
-import { qualified } from '../../store/statements/identifiers.ts';
 import { logOf } from '../../store/statements/statement.ts';
+import type { StoredDefinition } from '../../store/statements/stored-json.ts';
 import { dropLater, dropNever } from '../../store/tables/old-tables.ts';
-import { createReadSchema, createReadTable, moveView } from '../../store/tables/read-table.ts';
+import { createReadSchema } from '../../store/tables/read-table.ts';
+import { moveViews } from '../../store/tables/stable-views.ts';
 import { deleteTableSnapshotsOf } from '../../store/tables/table-snapshots.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { codeChangedMessage, removedVersions, tableChangedMessage } from './changed-declaration.ts';
+import { checkSqlFold, declareVersions, expectReached, newVersion } from './declare-versions.ts';
 import { expectVersion } from './expect-version.ts';
 import { leaveInline } from './leave-inline.ts';
-import { completeVersion } from './lifecycle.ts';
 import { expectInNoOtherStore, withOtherStores } from './registries.ts';
 import { unreadNames } from './undeclared-events.ts';
-import { createVersionTable, dropVersionTable } from './version-tables.ts';
+import { createVersionTables, dropVersionTable } from './version-tables.ts';
 
 export interface RegisterOptions {
   readonly db: Database;
@@ -75,7 +66,7 @@ async function leaveAppends(options: RegisterOptions): Promise<void> {
   const registered = await readRegistry(db);
   for (const projection of ownProjections(options)) {
     const known = registered.find((entry) => entry.name === projection.name && entry.version === projection.version);
-    if (!known || known.state === 'retired') continue;
+    if (!known || known.state === 'retired' || known.inline === null) continue;
     if (projection.mode !== 'inline' || (development && isEdited(projection, known))) await leaveInline(db, projection);
   }
 }
@@ -103,21 +94,63 @@ function register(options: RegisterOptions): Promise<string[]> {
     await createReadSchema(tx, readSchema);
     const registered = await readRegistry(tx);
     const warnings = removedVersions(await withOtherStores(tx, registered), declarations.projections);
-    for (const projection of ownProjections(options)) {
-      const known = registered.find((entry) => entry.name === projection.name && entry.version === projection.version);
-      // Versions declared together with an empty log have served no clients, so they cannot break any.
+    const own = ownProjections(options).map((projection) => ({ projection, known: knownOf(registered, projection) }));
+    const isNew = own.flatMap(({ projection, known }) => (known ? [] : [projection]));
+    const served = await servedAmong(tx, isNew, registered);
+    await expectInNoOtherStore(tx, isNew);
+    for (const { projection } of own)
       if (projection.sqlFold && projection.partitions > 1) await checkPartitionHash(tx, projection.id);
-      const served =
-        registered.some((entry) => entry.name === projection.name && entry.state === 'active') ||
-        (tx.elsewhere !== undefined && (await answering(tx, projection.name)) !== undefined);
-      if (!known) await expectInNoOtherStore(tx, projection);
-      if (!known) await declareVersion(tx, readSchema, projection, actor, served ? declarations : null);
-      else warnings.push(...(await compareVersion(tx, readSchema, projection, known, { actor, development })));
+    // Versions declared together with an empty log have served no clients, so they cannot break any.
+    const isServed = (projection: Projection) => served.has(projection);
+    await declareVersions(tx, isNew, { readSchema, declarations, actor, isServed });
+    const definitions = await readDefinitions(tx);
+    await updateDefinitions(
+      tx,
+      own
+        .filter(({ projection, known }) => known && isSameTable(projection, known))
+        .map(({ projection }) => newVersion(projection, readSchema)),
+    );
+    for (const { projection, known } of own) {
+      const before = definitions.get(projection.id);
+      if (known && before)
+        warnings.push(
+          ...(await compareVersion(
+            tx,
+            readSchema,
+            projection,
+            { ...known, filter: before.filter },
+            { actor, development },
+          )),
+        );
       if (known?.state !== 'retired') await compareMode(tx, projection, known);
       if (known) await adjustPartitions(tx, projection, known, actor);
     }
     return warnings;
   });
+}
+
+function knownOf(registered: readonly RegisteredVersion[], { name, version }: Projection) {
+  return registered.find((entry) => entry.name === name && entry.version === version);
+}
+
+function isSameTable(projection: Projection, known: RegisteredVersion): boolean {
+  return known.state !== 'retired' && known.tableFingerprint === projection.tableFingerprint;
+}
+
+/** Those of the projections of which a version answers, in any store. */
+async function servedAmong(
+  tx: Transaction,
+  projections: readonly Projection[],
+  registered: readonly RegisteredVersion[],
+): Promise<ReadonlySet<Projection>> {
+  const active = new Set(registered.filter(({ state }) => state === 'active').map(({ name }) => name));
+  const served = new Set<Projection>();
+  for (const projection of projections) {
+    const { name } = projection;
+    const isElsewhere = !active.has(name) && (tx.elsewhere?.storesOf(name) ?? []).length > 0;
+    if (active.has(name) || (isElsewhere && (await answering(tx, name)) !== undefined)) served.add(projection);
+  }
+  return served;
 }
 
 /** A version declared inline joins the appends when it has caught up. A version no longer declared inline leaves them. */
@@ -133,39 +166,11 @@ async function compareMode(
   await forgetInline(tx, name, version);
 }
 
-async function declareVersion(
-  tx: Transaction,
-  readSchema: string,
-  projection: Projection,
-  actor: string,
-  declarations: SchemaDeclarations | null,
-): Promise<void> {
-  const { name, version } = projection;
-  const head = await expectReached(tx, projection);
-  const table = createReadTable(projection, readSchema);
-  await createVersionTable(tx, projection, readSchema);
-  await checkSqlFold(tx, readSchema, projection);
-  await insertVersion(tx, newVersion(projection, readSchema));
-  const declared = { actor, reason: 'declared', heldReason: null };
-  await recordTransition(tx, { name, version, from: null, to: 'building', ...declared });
-  // An empty log leaves nothing to build, so a new application answers at once.
-  if (head > 0n) return;
-  await table.createIndexes(tx);
-  await completeVersion(tx, readSchema, projection, { actor, reason: 'the log is empty' }, declarations);
-}
-
-/** Returns the end of the log. @throws RefoldError `INVALID_DECLARATION` if the version begins after it */
-async function expectReached(tx: Transaction, { id, startAfter }: Projection): Promise<bigint> {
-  const head = await readHead(logOf(tx));
-  if (startAfter <= head) return head;
-  throw invalidDeclaration(id, `'startAfter' is position ${startAfter}, and the log ends at ${head}.`);
-}
-
 async function compareVersion(
   tx: Transaction,
   readSchema: string,
   projection: Projection,
-  known: RegisteredVersion,
+  known: RegisteredVersion & Pick<StoredDefinition, 'filter'>,
   { actor, development }: { actor: string; development: boolean },
 ): Promise<string[]> {
   const { id, name, version } = projection;
@@ -175,15 +180,14 @@ async function compareVersion(
     ];
   const tableChanged = known.tableFingerprint !== projection.tableFingerprint;
   const codeChanged = known.codeFingerprint !== projection.codeFingerprint;
-  const unread = await unreadNames(tx, projection);
-  if (!tableChanged) await updateDefinition(tx, newVersion(projection, readSchema));
+  const unread = await unreadNames(tx, projection, known.filter);
   if (stoppedWithOtherCode(projection, known)) await retryStopped(tx, name, version);
   if (!tableChanged && !codeChanged) return unread === undefined ? [] : [unread];
   if (!tableChanged) await checkSqlFold(tx, readSchema, storedIn(projection, known.tableName));
   if (development) {
-    await expectReached(tx, projection);
+    expectReached(projection, await readHead(logOf(tx)));
     await expectLeft(tx, projection);
-    await moveView(tx, readSchema, name, null);
+    await moveViews(tx, readSchema, [{ name, tableName: null }]);
     await dropVersionTable(tx, storedIn(projection, known.tableName), readSchema);
     const rebuild = await deleteRebuild(tx, name, version);
     if (rebuild && rebuild.tableName !== known.tableName) await dropLater(tx, readSchema, rebuild.tableName, 0);
@@ -194,7 +198,7 @@ async function compareVersion(
     // The first table's name is used again, even if a rebuild had scheduled that table to be dropped.
     await dropNever(tx, readSchema, projection.tableName);
     await dropVersionTable(tx, projection, readSchema);
-    await createVersionTable(tx, projection, readSchema);
+    await createVersionTables(tx, [projection], readSchema);
     await checkSqlFold(tx, readSchema, projection);
     await forgetDifferences(tx, name, version);
     await resetVersion(tx, newVersion(projection, readSchema));
@@ -220,12 +224,6 @@ function stoppedWithOtherCode({ codeFingerprint }: Projection, { partitions }: R
   return partitions.some(({ status, error }) => status === 'stopped' && error?.codeFingerprint !== codeFingerprint);
 }
 
-/** Makes an unknown column or function an error of the start, not of the first batch. */
-async function checkSqlFold(tx: Transaction, readSchema: string, projection: Projection): Promise<void> {
-  const { sqlFold, tableName } = projection;
-  if (sqlFold) await createSetMerge(projection, sqlFold, qualified(readSchema, tableName), tx).check(tx);
-}
-
 /** All processes use the registered number of partitions. A process that starts with another number changes it for all. */
 async function adjustPartitions(
   tx: Transaction,
@@ -240,30 +238,4 @@ async function adjustPartitions(
   const reason = `${partitions} ${partitions === 1 ? 'partition' : 'partitions'} instead of ${before}`;
   const held = heldBy ? { heldReason, heldBy } : { heldReason };
   await recordTransition(tx, { name, version, from: state, to: state, actor, reason, ...held });
-}
-
-function newVersion(projection: Projection, readSchema: string): NewVersion {
-  const columns = Object.entries(projection.columns).map(([name, { type, flags }]) => ({
-    name,
-    sqlName: String(projection.sqlNames[name]), // one for each column
-    type,
-    flags,
-  }));
-  return {
-    name: projection.name,
-    version: projection.version,
-    tableSchema: readSchema,
-    tableName: projection.tableName,
-    tableFingerprint: projection.tableFingerprint,
-    codeFingerprint: projection.codeFingerprint,
-    partitions: projection.partitions,
-    definition: {
-      columns,
-      keyColumns: projection.keyColumns,
-      filter: storedFilter(projection.families, projection.filter),
-      graphql: projection.graphql,
-      relations: projection.relations,
-      ...(projection.startAfter === beginning ? {} : { startAfter: projection.startAfter.toString() }),
-    },
-  };
 }

@@ -90,11 +90,16 @@ export async function withOtherStores(
   return [...registered, ...others.flat().filter(({ name }) => names.has(name))];
 }
 
-/** Its rows would be in two stores, and the former ones would serve nobody. @throws RefoldError `PROJECTION_CHANGED` */
-export async function expectInNoOtherStore(tx: Queryable, { id, name, version, store }: Projection): Promise<void> {
+/** Their rows would be in two stores, and the former ones would serve nobody. @throws RefoldError `PROJECTION_CHANGED` */
+export async function expectInNoOtherStore(tx: Queryable, projections: readonly Projection[]): Promise<void> {
+  if (projections.length === 0) return;
   const others = (await Promise.all((tx.elsewhere?.others() ?? []).map(registryIfAvailable))).flat();
-  const other = others.find((entry) => entry.name === name && entry.version === version && entry.state !== 'retired');
-  if (!other) return;
+  const kept = new Set(
+    others.filter(({ state }) => state !== 'retired').map((entry) => `${entry.name}@${entry.version}`),
+  );
+  const found = projections.find(({ id }) => kept.has(id));
+  if (!found) return;
+  const { id, name, version, store } = found;
   throw new RefoldError(
     'PROJECTION_CHANGED',
     `${id} is declared in the store '${store}', and its rows are in another one. Declare them there again, and ${name}@${version + 1} in '${store}': it is built while ${id} answers. Then run 'refold retire ${id}'.`,

@@ -5,6 +5,7 @@ import type { Database } from '../../store/postgres/database.ts';
 import { readInlineVersions } from '../../store/registry/inline-versions.ts';
 import { readTableProblems, type TableProblem } from '../../store/tables/table-problems.ts';
 import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
+import { createSharedRun } from '../scheduling/shared-run.ts';
 import { leaveInline } from './leave-inline.ts';
 
 /** Detects read tables that are missing or were altered by hand. */
@@ -59,15 +60,21 @@ export function createTableWatch(options: {
     logger.warn({ projection: `${problem.name}@${problem.version}` }, text);
   }
 
-  const task = startPeriodicTask(lookMilliseconds, look, (error) =>
+  // A process that claims many units asks for each of them.
+  const looks = createSharedRun(look);
+  const task = startPeriodicTask(lookMilliseconds, looks.run, (error) =>
     logger.warn({ err: error }, `could not check the read tables; trying again. ${String(error)}`),
   );
   const damageOf = ({ tableName }: Projection) => damaged.get(tableName) ?? null;
   return {
     ...task,
+    async stop() {
+      await task.stop();
+      await looks.idle();
+    },
     damageOf,
     async look(projection) {
-      await look();
+      await looks.run();
       return damageOf(projection);
     },
   };

@@ -6,7 +6,6 @@ import type { EventFilter, Projection } from '../../projections/projection/proje
 import { type LoggedType, readLoggedTypes } from '../../store/log/logged-types.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { readVersionsOf } from '../../store/registry/all-registries.ts';
-import { readDefinition } from '../../store/registry/definitions.ts';
 import { declaredAt, recordTransition } from '../../store/registry/transitions.ts';
 import { logOf, type Queryable } from '../../store/statements/statement.ts';
 import type { TransitionReason } from './transition-reason.ts';
@@ -49,7 +48,7 @@ export async function holdForUndeclaredEvents(
 ): Promise<boolean> {
   const { id, name, version } = projection;
   const before = await declaredAt(tx, name, version);
-  const logged = before === undefined ? [] : await readLoggedTypes(logOf(tx), before);
+  const logged = before === undefined ? [] : await loggedBefore(tx, families, before);
   const handled = storedFilter(projection.families, projection.filter);
   if (logged.some(({ family, type }) => handled.some((one) => one.family === family && one.types.includes(type))))
     return false;
@@ -66,14 +65,34 @@ export async function holdForUndeclaredEvents(
   return true;
 }
 
+// Versions that are declared together are compared with the same part of the log, whose types take some ten thousand events to find.
+const lastLogged = new WeakMap<
+  readonly EventFamily[],
+  { readonly before: string; readonly types: readonly LoggedType[] }
+>();
+
+/** The types that the log held at a time. */
+async function loggedBefore(tx: Queryable, families: readonly EventFamily[], before: string) {
+  const last = lastLogged.get(families);
+  if (last?.before === before) return last.types;
+  const types = await readLoggedTypes(logOf(tx), before);
+  lastLogged.set(families, { before, types });
+  return types;
+}
+
 /**
  * A warning for a registered version that now reads a type under a name which it did not read before, and which the log holds: somebody wrote
  * such events before the rename was declared.
+ *
+ * @param before what it read before
  */
-export async function unreadNames(tx: Queryable, projection: Projection): Promise<string | undefined> {
-  const { id, name, version } = projection;
+export async function unreadNames(
+  tx: Queryable,
+  projection: Projection,
+  before: readonly EventFilter[],
+): Promise<string | undefined> {
+  const { id } = projection;
   const names = storedFilter(projection.families, projection.filter);
-  const before = (await readDefinition(tx, name, version))?.filter ?? [];
   const isRead = (filter: readonly EventFilter[], { family, type }: LoggedType) =>
     filter.some((one) => one.family === family && one.types.includes(type));
   const added = names.flatMap(({ family, types }) =>

@@ -5,14 +5,20 @@ import type { TableHook } from '../../projections/projection/table-hooks.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { sqlStateOf } from '../../store/postgres/database-errors.ts';
 import { qualified } from '../../store/statements/identifiers.ts';
-import type { Queryable } from '../../store/statements/statement.ts';
+import { type Queryable, runTogether } from '../../store/statements/statement.ts';
 import { dropAlone, dropOldTables, postponeDrop } from '../../store/tables/old-tables.ts';
 import { createReadTable, tableExists } from '../../store/tables/read-table.ts';
 
-/** Creates a version's table, and runs its `setUp`. @throws RefoldError `HOOK_FAILED` */
-export async function createVersionTable(tx: Queryable, projection: Projection, readSchema: string): Promise<void> {
-  await createReadTable(projection, readSchema).create(tx);
-  await runHook(tx, projection, readSchema, 'setUp');
+/** Creates the tables of versions, and runs their `setUp`. @throws RefoldError `HOOK_FAILED` */
+export async function createVersionTables(
+  tx: Queryable,
+  projections: readonly Projection[],
+  readSchema: string,
+): Promise<void> {
+  const texts: string[] = [];
+  for (const projection of projections) texts.push(...(await createReadTable(projection, readSchema).creation(tx)));
+  await runTogether(tx, texts);
+  for (const projection of projections) await runHook(tx, projection, readSchema, 'setUp');
 }
 
 /** Drops a version's table if it exists, after its `tearDown`. @throws RefoldError `HOOK_FAILED` */

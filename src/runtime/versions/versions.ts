@@ -11,6 +11,7 @@ import type {
 } from '../../projections/projection/version-map.ts';
 import type { RegisteredVersion } from '../../store/registry/registry.ts';
 import { registryChannel } from '../../store/registry/transitions.ts';
+import { createSharedRun } from '../scheduling/shared-run.ts';
 import { createRegistries, type RegistrySource } from './registries.ts';
 
 /** The registry as this process knows it, kept current. */
@@ -32,6 +33,8 @@ export interface Versions {
   stopped(): ReadonlySet<string>;
   /** Whether an operator has paused the version: nobody maintains it. */
   isPaused(name: string, version: number): boolean;
+  /** Whether the version's rows commit with appends now: it is live, or about to leave them. */
+  isJoined(projection: Projection): boolean;
   /** Returns the number of partitions of a version. */
   partitionsOf(projection: Projection): number;
   /**
@@ -77,8 +80,7 @@ export async function createVersions(options: {
   let shadows: readonly ShadowRule[] = [];
   let stopped: ReadonlySet<string> = new Set();
   let lastSeen = '';
-  let looking: Promise<void> | undefined;
-  let lookAgain = false;
+  const looks = createSharedRun(look);
 
   async function look(): Promise<void> {
     await registries.read();
@@ -133,25 +135,10 @@ export async function createVersions(options: {
     return revision === map.revision ? map : { revision, served, deprecated };
   }
 
-  /** Runs one read at a time. A change during a read is covered by a second read. */
-  function refresh(): Promise<void> {
-    lookAgain = true;
-    looking ??= (async () => {
-      try {
-        while (lookAgain) {
-          lookAgain = false;
-          await look();
-        }
-      } finally {
-        looking = undefined;
-      }
-    })();
-    return looking;
-  }
-
-  const quietly = () => void refresh().catch(onError);
+  // A change during a read is covered by a second read.
+  const quietly = () => void looks.run().catch(onError);
   const registries = createRegistries(stores, quietly, onError);
-  await refresh();
+  await looks.run();
   const stopListening = stores.map(({ notifications }) => notifications.on(registryChannel, quietly));
   const timer = setInterval(quietly, lookEveryMilliseconds);
 
@@ -162,6 +149,7 @@ export async function createVersions(options: {
     shadows: () => shadows,
     stateOf: (name, version) => states.get(`${name}@${version}`),
     stopped: () => stopped,
+    isJoined: ({ id }) => !['building', undefined].includes(tables.get(id)?.inline ?? undefined),
     isPaused: (name, version) => tables.get(`${name}@${version}`)?.paused != null,
     partitionsOf: ({ id, partitions }) => tables.get(id)?.partitions.length ?? partitions,
     stored,
@@ -173,18 +161,18 @@ export async function createVersions(options: {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    refresh,
+    refresh: looks.run,
     redeclare(declared) {
       projections = declared;
       declarations++;
       lastSeen = '';
-      return refresh();
+      return looks.run();
     },
     async close() {
       clearInterval(timer);
       for (const stop of stopListening) stop();
       listeners.clear();
-      await looking?.catch(() => {});
+      await looks.idle();
     },
   };
 }

@@ -39,29 +39,59 @@ export async function announceProcess(db: Queryable, own: Announcement): Promise
   await db.query({ name: 'announce process', text: announcement, values: valuesOf(own) });
 }
 
+/** Another process, as the exchange of announcements returns it. */
+export interface HeardProcess {
+  /** Identifies the process with what it announces: it differs whenever that does. */
+  readonly standing: string;
+  /** Null if the caller knows it by its `standing`. */
+  readonly announced: OtherProcess | null;
+}
+
 /**
- * Announces a process, and returns the other processes that maintain units and were alive within this many seconds, by the server's clock.
+ * Announces a process, and returns the other processes that maintain units and were alive within this many seconds, by the server's clock. What
+ * one of them announces is not sent again while it stays the same: of fifty processes with two hundred units, that would be 20 MB a second.
+ *
+ * @param known the standings that the caller knows
  */
 export async function exchangeAnnouncements(
   db: Queryable,
   own: Announcement,
   seconds: number,
-): Promise<OtherProcess[]> {
-  return db.query<OtherProcess>({
+  known: readonly string[],
+): Promise<HeardProcess[]> {
+  return db.query<HeardProcess>({
     name: 'exchange announcements',
     text: `
-      with announced as (${announcement})
+      with announced as (${announcement}), others as (
+        select
+          *,
+          concat_ws(
+            ' ',
+            id,
+            hash_array_extended(declares, 0),
+            hash_array_extended(owns, 0),
+            hash_array_extended(keeps, 0),
+            jsonb_hash_extended(payload_versions, 0),
+            jsonb_hash_extended(reactor_versions, 0)
+          ) as standing
+        from refold.processes
+        where id <> $1 and declares <> '{}' and heartbeat_at > clock_timestamp() - make_interval(secs => $10)
+      )
       select
-        id::text as id,
-        declares,
-        owns,
-        keeps,
-        payload_versions as "payloadVersions",
-        reactor_versions as "reactorVersions"
-      from refold.processes
-      where id <> $1 and declares <> '{}' and heartbeat_at > clock_timestamp() - make_interval(secs => $10)
+        standing,
+        case
+          when standing <> all ($11::text[]) then json_build_object(
+            'id', id,
+            'declares', declares,
+            'owns', owns,
+            'keeps', keeps,
+            'payloadVersions', payload_versions,
+            'reactorVersions', reactor_versions
+          )
+        end as announced
+      from others
       order by id`,
-    values: [...valuesOf(own), seconds],
+    values: [...valuesOf(own), seconds, known],
   });
 }
 

@@ -7,14 +7,14 @@ import { type RegisteredVersion, readRegistry } from './registry.ts';
 export async function readAllRegistries(db: Queryable): Promise<RegisteredVersion[]> {
   const others = db.elsewhere?.others() ?? [];
   if (others.length === 0) return readRegistry(db);
-  const registered = (await Promise.all([db, ...others].map(readRegistry))).flat();
+  const registered = (await Promise.all([db, ...others].map((store) => readRegistry(store)))).flat();
   return registered.sort((a, b) => (a.name === b.name ? a.version - b.version : a.name < b.name ? -1 : 1));
 }
 
 /** The versions of a projection in the order of their numbers, those of other stores too. */
 export async function readVersionsOf(db: Queryable, name: string): Promise<RegisteredVersion[]> {
-  const registered = (await Promise.all(storesWith(db, name).map(readRegistry))).flat();
-  return registered.filter((entry) => entry.name === name).sort((a, b) => a.version - b.version);
+  const registered = await Promise.all(storesWith(db, name).map((store) => readRegistry(store, name)));
+  return registered.flat().sort((a, b) => a.version - b.version);
 }
 
 /** The highest active version of a projection in all stores: the one that answers, if it is declared. */

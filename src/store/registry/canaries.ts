@@ -33,6 +33,20 @@ export async function deleteCanary(db: Queryable, name: string, upTo: number): P
   return deleted?.version;
 }
 
+/** Ends the canaries of these versions, and of lower ones of the same projections. */
+export async function deleteCanaries(
+  db: Queryable,
+  versions: readonly { readonly name: string; readonly version: number }[],
+): Promise<void> {
+  await db.query({
+    text: `
+      delete from refold.canaries as canary
+      using unnest($1::text[], $2::integer[]) as ended (name, version)
+      where canary.name = ended.name and canary.version <= ended.version`,
+    values: [versions.map(({ name }) => name), versions.map(({ version }) => version)],
+  });
+}
+
 /** The statistics of a canary since it started, over all gateways: operations that it served, and operations of other clients. */
 export interface CanaryFigures {
   readonly name: string;

@@ -24,6 +24,23 @@ export async function highestActive(db: Queryable, name: string): Promise<Define
   return highest;
 }
 
+/** The tables of the highest active versions of these projections. A projection without an active version is left out. */
+export async function highestActiveTables(
+  db: Queryable,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await run(
+    db,
+    refoldTables
+      .selectFrom('refold.projections')
+      .select(['name', 'table_name as tableName'])
+      .where('name', '=', sql<string>`any (${names}::text[])`)
+      .where('state', '=', 'active')
+      .orderBy('version'),
+  );
+  return new Map(rows.map(({ name, tableName }) => [name, tableName]));
+}
+
 /** The stored definition of a version; undefined if the registry does not contain it. */
 export async function readDefinition(
   db: Queryable,
@@ -39,27 +56,6 @@ export async function readDefinition(
       .where('version', '=', version),
   );
   return found?.definition;
-}
-
-/** Updates the definition after a change of GraphQL options or events. The table must be unchanged. */
-export async function updateDefinition(
-  db: Queryable,
-  {
-    name,
-    version,
-    definition,
-  }: { readonly name: string; readonly version: number; readonly definition: StoredDefinition },
-): Promise<void> {
-  const json = definitionJson(definition);
-  await run(
-    db,
-    refoldTables
-      .updateTable('refold.projections')
-      .set({ definition: json })
-      .where('name', '=', name)
-      .where('version', '=', version)
-      .where('definition', 'is distinct from', sql<StoredDefinition>`${json}::jsonb`),
-  );
 }
 
 /** The text of the column `definition`. The default of a column may be a bigint, which JSON does not support. */

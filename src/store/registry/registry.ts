@@ -5,7 +5,6 @@ import type { CanaryRule, VersionState } from '../../projections/projection/vers
 import { readFloors } from '../processors/partitions.ts';
 import { type ColumnsOf, type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
 import type { ProcessorError, ProcessorRetry, StoredFloors } from '../statements/stored-json.ts';
-import { definitionJson } from './definitions.ts';
 import { type InlineStatus, inlineStatus } from './inline-versions.ts';
 import { type Pause, pauseSql, type StoredPause } from './pauses.ts';
 
@@ -66,46 +65,18 @@ interface StoredPartition extends Omit<RegisteredPartition, 'checkpoint' | 'floo
   readonly floors: StoredFloors | null;
 }
 
-export async function readRegistry(db: Queryable): Promise<RegisteredVersion[]> {
+/** All versions, or those of one projection, ordered by name and version. */
+export async function readRegistry(db: Queryable, name?: string): Promise<RegisteredVersion[]> {
+  const ofName = name === undefined ? '' : 'where name = $1';
   const rows = await db.query<Omit<RegisteredVersion, 'partitions'> & { partitions: StoredPartition[] }>({
-    name: 'read registry',
+    name: name === undefined ? 'read registry' : 'read registry of a projection',
+    // The processors are grouped once: a subquery for each version costs a scan for each, if the planner takes the table for a small one.
     text: `
-      select
-        name,
-        version,
-        state,
-        table_name as "tableName",
-        generation,
-        table_fingerprint as "tableFingerprint",
-        code_fingerprint as "codeFingerprint",
-        held_reason as "heldReason",
-        held_by as "heldBy",
-        coalesce((definition ->> 'startAfter')::bigint, 0) as "startsAfter",
-        state_changed_at as "stateChangedAt",
-        ${pauseSql} as paused,
-        (
-          select ${inlineStatus('inline')}
-          from refold.inline_versions as inline
-          where inline.name = projection.name and inline.version = projection.version
-        ) as inline,
-        (
-          select json_build_object(
-            'percent', percent,
-            'header', case when header is not null then json_build_object('name', header, 'value', header_value) end
-          )
-          from refold.canaries as canary
-          where canary.name = projection.name and canary.version = projection.version
-        ) as canary,
-        (
-          select json_build_object('oneOf', one_of, 'startedAt', started_at)
-          from refold.shadows as shadow
-          where shadow.name = projection.name and shadow.version = projection.version and stopped_at is null
-        ) as shadow,
-        together.*
-      from refold.projections as projection
-      cross join lateral (
+      with together as (
         select
-          refold.reached(projection.name, projection.version, min(checkpoint)) as checkpoint,
+          name,
+          version,
+          min(checkpoint) as checkpoint,
           string_agg(distinct owner, ', ') as owner,
           case
             when bool_or(status = 'stopped') then 'stopped'
@@ -117,7 +88,7 @@ export async function readRegistry(db: Queryable): Promise<RegisteredVersion[]> 
           sum(events_skipped)::bigint as "eventsSkipped",
           sum(retries)::bigint as retries,
           (array_agg(retrying order by partition) filter (
-            where status = 'running' and (retrying ->> 'position')::bigint > processor.checkpoint
+            where status = 'running' and (retrying ->> 'position')::bigint > checkpoint
           ))[1] as retrying,
           min(started_at) as "startedAt",
           max(updated_at) as "updatedAt",
@@ -132,10 +103,53 @@ export async function readRegistry(db: Queryable): Promise<RegisteredVersion[]> 
               'floors', floors
             ) order by partition
           ) as partitions
-        from refold.processors as processor
-        where processor.name = projection.name and processor.version = projection.version
-      ) as together
+        from refold.processors
+        ${ofName}
+        group by name, version
+      )
+      select
+        name,
+        version,
+        state,
+        table_name as "tableName",
+        generation,
+        table_fingerprint as "tableFingerprint",
+        code_fingerprint as "codeFingerprint",
+        held_reason as "heldReason",
+        held_by as "heldBy",
+        coalesce((definition ->> 'startAfter')::bigint, 0) as "startsAfter",
+        state_changed_at as "stateChangedAt",
+        ${pauseSql} as paused,
+        case when inline.name is not null then ${inlineStatus('inline')} end as inline,
+        case
+          when canary.name is not null then json_build_object(
+            'percent', percent,
+            'header', case when header is not null then json_build_object('name', header, 'value', header_value) end
+          )
+        end as canary,
+        case when shadow.name is not null then json_build_object('oneOf', one_of, 'startedAt', shadow.started_at) end as shadow,
+        case
+          when inline.name is not null then refold.reached(name, version, together.checkpoint)
+          else together.checkpoint
+        end as checkpoint,
+        together.owner,
+        together.status,
+        together.error,
+        "eventsFolded",
+        "eventsSkipped",
+        together.retries,
+        together.retrying,
+        "startedAt",
+        together."updatedAt",
+        together.partitions
+      from refold.projections as projection
+      join together using (name, version)
+      left join refold.inline_versions as inline using (name, version)
+      left join refold.canaries as canary using (name, version)
+      left join (select * from refold.shadows where stopped_at is null) as shadow using (name, version)
+      ${ofName}
       order by name, version`,
+    values: name === undefined ? [] : [name],
   });
   return rows.map((row) => ({
     ...row,
@@ -147,66 +161,12 @@ export async function readRegistry(db: Queryable): Promise<RegisteredVersion[]> 
   }));
 }
 
-export interface NewVersion
-  extends ColumnsOf<
-    'refold.projections',
-    'name' | 'version' | 'table_schema' | 'table_name' | 'table_fingerprint' | 'code_fingerprint' | 'definition'
-  > {
-  readonly partitions: number;
-}
-
-/** Adds a version as `building`, with its processors at the position after which it begins. */
-export async function insertVersion(db: Queryable, version: NewVersion): Promise<void> {
-  await db.query({
-    text: `
-      with added as (
-        insert into refold.projections
-          (name, version, state, table_schema, table_name, table_fingerprint, code_fingerprint, definition)
-        values ($1, $2, 'building', $3, $4, $5, $6, $7)
-        returning name, version
-      )
-      insert into refold.processors (name, version, partition, partitions, checkpoint)
-      select name, version, partition, $8, $9
-      from added
-      cross join generate_series(0, $8 - 1) as partition`,
-    values: [
-      version.name,
-      version.version,
-      version.tableSchema,
-      version.tableName,
-      version.tableFingerprint,
-      version.codeFingerprint,
-      definitionJson(version.definition),
-      version.partitions,
-      version.definition.startAfter ?? '0',
-    ],
-  });
-}
-
-/** Resets a version to the position after which it begins, with new fingerprints. Fences its current owner. */
-export async function resetVersion(db: Queryable, version: NewVersion): Promise<void> {
-  await db.query({
-    text: `
-      with reset as (
-        update refold.processors
-        set checkpoint = $7, anchor = null, epoch = epoch + 1, status = 'idle', error = null, floors = null, events_folded = 0, rows_written = 0, events_skipped = 0, retrying = null, updated_at = now()
-        where name = $1 and version = $2
-      ), forgotten as (
-        delete from refold.changes where name = $1 and version = $2
-      )
-      update refold.projections
-      set table_fingerprint = $3, code_fingerprint = $4, definition = $5, table_name = $6, generation = generation + 1
-      where name = $1 and version = $2`,
-    values: [
-      version.name,
-      version.version,
-      version.tableFingerprint,
-      version.codeFingerprint,
-      definitionJson(version.definition),
-      version.tableName,
-      version.definition.startAfter ?? '0',
-    ],
-  });
+/** One version; undefined if the registry does not contain it. */
+export async function readVersion(
+  db: Queryable,
+  { name, version }: { readonly name: string; readonly version: number },
+): Promise<RegisteredVersion | undefined> {
+  return (await readRegistry(db, name)).find((entry) => entry.version === version);
 }
 
 export type LockedVersion = StoredPause &
@@ -237,21 +197,6 @@ export async function lockVersion(db: Queryable, name: string, version: number):
       .forNoKeyUpdate(),
   );
   return locked;
-}
-
-/** Records the code that built the version's rows. */
-export async function recordCode(
-  db: Queryable,
-  { name, version, codeFingerprint }: Pick<NewVersion, 'name' | 'version' | 'codeFingerprint'>,
-): Promise<void> {
-  await run(
-    db,
-    refoldTables
-      .updateTable('refold.projections')
-      .set({ code_fingerprint: codeFingerprint })
-      .where('name', '=', name)
-      .where('version', '=', version),
-  );
 }
 
 /**

@@ -23,27 +23,39 @@ export interface NewTransition {
 }
 
 /** Records one transition of a version: writes the state and the audit log, and notifies every process. */
-export async function recordTransition(db: Queryable, step: NewTransition): Promise<void> {
+export function recordTransition(db: Queryable, step: NewTransition): Promise<void> {
+  return recordTransitions(db, [step]);
+}
+
+/** Like {@link recordTransition}, for several versions with one statement. */
+export async function recordTransitions(db: Queryable, steps: readonly NewTransition[]): Promise<void> {
+  if (steps.length === 0) return;
   await db.query({
     text: `
-      with changed as (
-        update refold.projections
-        set state = $4, held_reason = $7, held_by = case when $7::text is not null then coalesce($8, held_by, 'operator') end, state_changed_at = now()
-        where name = $1 and version = $2
+      with step as (
+        select *
+        from json_to_recordset($1) as step
+          (name text, version integer, "from" text, "to" text, actor text, reason text, "heldReason" text, "heldBy" text)
+      ), changed as (
+        update refold.projections as projection
+        set
+          state = step."to",
+          held_reason = step."heldReason",
+          held_by = case when step."heldReason" is not null then coalesce(step."heldBy", held_by, 'operator') end,
+          state_changed_at = now()
+        from step
+        where projection.name = step.name and projection.version = step.version
       ), logged as (
         insert into refold.transitions (name, version, from_state, to_state, actor, reason)
-        values ($1, $2, $3, $4, $5, $6)
+        select name, version, "from", "to", actor, reason from step
       )
-      select pg_notify('${registryChannel}', $1::text || '@' || $2::text)`,
+      select pg_notify('${registryChannel}', name || '@' || version) from step`,
     values: [
-      step.name,
-      step.version,
-      step.from,
-      step.to,
-      step.actor,
-      step.reason,
-      step.heldReason,
-      step.heldBy ?? null,
+      JSON.stringify(
+        steps.map(({ name, version, from, to, actor, reason, heldReason, heldBy = null }) => {
+          return { name, version, from, to, actor, reason, heldReason, heldBy };
+        }),
+      ),
     ],
   });
 }

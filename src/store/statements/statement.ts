@@ -79,6 +79,11 @@ export function run<Row extends object>(
   return target.query<Row>({ text, values, ...(name === undefined ? {} : { name }) });
 }
 
+/** Sends statements without values and results in one round trip. If one fails, those after it do not run. */
+export async function runTogether(target: Queryable, texts: readonly string[]): Promise<void> {
+  if (texts.length > 0) await target.query({ text: texts.join(';\n') });
+}
+
 /** Runs a statement that returns exactly one row, whatever the tables hold. */
 export async function runForOne<Row extends object>(
   target: Queryable,

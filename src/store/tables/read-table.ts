@@ -8,7 +8,6 @@ import type { Transaction } from '../postgres/transaction.ts';
 import { changesAlong } from '../processors/changes.ts';
 import type { AlongWithAdvance } from '../processors/checkpoints.ts';
 import { type RecordedChanges, recordChangesText, recordChangesValues } from '../processors/record-changes.ts';
-import { viewLockKey } from '../server/lock-keys.ts';
 import { qualified, quoted } from '../statements/identifiers.ts';
 import type { Queryable } from '../statements/statement.ts';
 import { kindInSql } from './column-sql.ts';
@@ -19,9 +18,13 @@ import { requireTextSearch, trigramOperators } from './text-search.ts';
 /** The statements for one version's read table, with which a processor loads and writes rows. */
 export interface ReadTable {
   create(db: Queryable): Promise<void>;
+  /** The statements of {@link create}, for several tables at once. Prepares the database for them. */
+  creation(db: Queryable): Promise<string[]>;
   drop(db: Queryable): Promise<void>;
   /** Creates the indexes besides those of the key and the unique columns. Called after the first build, which is faster without them. */
   createIndexes(db: Queryable): Promise<void>;
+  /** The statements of {@link createIndexes}, for several tables at once. */
+  indexing(db: Queryable): Promise<string[]>;
   /** Reads the existing rows with these keys. */
   load(db: Queryable, keys: readonly RowKey[]): Promise<Row[]>;
   /** Inserts rows whose keys are not in the table. Uses COPY, which is cheaper than {@link upsert}. */
@@ -86,34 +89,40 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
 
   return {
     async create(db) {
+      for (const text of await this.creation(db)) await db.query({ text });
+    },
+    async creation(db) {
       await requireTextSearch(db, projection);
-      // 90: leaves room to update rows on the same page, which then changes no index.
-      await db.query({
-        text: `create table ${table} (${names.map((name) => columnDefinition(name)).join(', ')}, primary key (${keyList})) with (fillfactor = 90)`,
-      });
-      // Created now, because a build must refuse the same rows as processing at the head.
-      for (const on of projection.uniqueIndexes) await createUniqueIndex(db, on);
+      return [
+        // 90: leaves room to update rows on the same page, which then changes no index.
+        `create table ${table} (${names.map((name) => columnDefinition(name)).join(', ')}, primary key (${keyList})) with (fillfactor = 90)`,
+        // Created now, because a build must refuse the same rows as processing at the head.
+        ...projection.uniqueIndexes.map(uniqueIndex),
+      ];
     },
     async drop(db) {
       await db.query({ text: `drop table if exists ${table}` });
     },
     async createIndexes(db) {
+      for (const text of await this.indexing(db)) await db.query({ text });
+    },
+    async indexing(db) {
+      const texts: string[] = [];
       for (const name of names) {
         const column = columns[name] as Column; // names of columns
-        const { index, unique, primaryKey, search } = column.flags;
-        if (search) await createSearchIndex(db, name);
+        const { index: isIndexed, unique: isUnique, primaryKey, search } = column.flags;
+        if (search) texts.push(await searchIndex(db, name));
         if (isContainer(column)) {
           // jsonb_path_ops: half the size of the default operator class, and sufficient for `@>`.
-          if (index) await createIndex(db, `${projection.sqlNames[name]}`, `using gin (${sql(name)} jsonb_path_ops)`);
+          if (isIndexed) texts.push(index(`${projection.sqlNames[name]}`, `using gin (${sql(name)} jsonb_path_ops)`));
           continue;
         }
-        if (!index || unique || (primaryKey && keyColumns[0] === name)) continue;
+        if (!isIndexed || isUnique || (primaryKey && keyColumns[0] === name)) continue;
         // The key columns make the order of a sorted list total. A keyset page is then one index scan.
         const others = keyColumns.filter((key) => key !== name).map(sql);
-        await createIndex(db, `${projection.sqlNames[name]}`, `(${[sql(name), ...others].join(', ')})`);
+        texts.push(index(`${projection.sqlNames[name]}`, `(${[sql(name), ...others].join(', ')})`));
       }
-      for (const on of projection.uniqueIndexes) await createUniqueIndex(db, on);
-      await db.query({ text: `analyze ${table}` });
+      return [...texts, ...projection.uniqueIndexes.map(uniqueIndex), `analyze ${table}`];
     },
     async load(db, keys) {
       const rows = await db.query<Record<string, unknown>>({
@@ -165,25 +174,18 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
     keyOf: (row) => keyColumns.map((name) => row[name]),
   };
 
-  function createUniqueIndex(db: Queryable, on: readonly string[]): Promise<void> {
-    return createIndex(db, String(projection.sqlNames[String(on[0])]), `(${on.map(sql).join(', ')})`, 'unique index');
+  function uniqueIndex(on: readonly string[]): string {
+    return index(String(projection.sqlNames[String(on[0])]), `(${on.map(sql).join(', ')})`, 'unique index');
   }
 
-  async function createIndex(
-    db: Queryable,
-    name: string,
-    on: string,
-    kind: 'index' | 'unique index' = 'index',
-  ): Promise<void> {
-    await db.query({
-      text: `create ${kind} if not exists ${quoted(indexName(tableName, name))} on ${table} ${on}`,
-    });
+  function index(name: string, on: string, kind: 'index' | 'unique index' = 'index'): string {
+    return `create ${kind} if not exists ${quoted(indexName(tableName, name))} on ${table} ${on}`;
   }
 
   /** No column name contains two underscores, so the index name is unique. */
-  async function createSearchIndex(db: Queryable, name: string): Promise<void> {
+  async function searchIndex(db: Queryable, name: string): Promise<string> {
     const on = `using gin ((${caseInsensitiveSql(sql(name))}) ${await trigramOperators(db)})`;
-    await createIndex(db, `${projection.sqlNames[name]}__search`, on);
+    return index(`${projection.sqlNames[name]}__search`, on);
   }
 
   function columnDefinition(name: string): string {
@@ -221,37 +223,6 @@ export async function createTemporaryTable(db: Queryable, projection: Projection
       ) on commit drop`,
   });
   return '"pg_temp"."refold_again"';
-}
-
-/**
- * Points the projection's stable view to the table of this version; null drops the view. If the table has all columns of the view, the view
- * is replaced and not dropped: dependent views, privileges and a pg_dump that has just started need the same view.
- */
-export async function moveView(
-  db: Queryable,
-  readSchema: string,
-  name: string,
-  tableName: string | null,
-): Promise<void> {
-  const view = qualified(readSchema, name);
-  const table = tableName === null ? null : qualified(readSchema, tableName);
-  if (table === null || !(await hasColumnsOf(db, table, view))) await db.query({ text: `drop view if exists ${view}` });
-  if (table !== null) await db.query({ text: `create or replace view ${view} as select * from ${table}` });
-}
-
-/** Checks name, type and order of the columns, because a replaced view must keep them. True if there is no view. */
-async function hasColumnsOf(db: Queryable, table: string, view: string): Promise<boolean> {
-  const columnsOf = (relation: string) => `
-    select attnum, attname, atttypid, atttypmod, attcollation
-    from pg_attribute
-    where attrelid = to_regclass(${relation}) and attnum > 0 and not attisdropped`;
-  const lost = await db.query({ text: `${columnsOf('$1')} except ${columnsOf('$2')} limit 1`, values: [view, table] });
-  return lost.length === 0;
-}
-
-/** Serializes transactions that move a projection's view: an advisory lock, because the view may not exist yet. */
-export async function lockView(db: Queryable, name: string): Promise<void> {
-  await db.query({ text: 'select pg_advisory_xact_lock($1)', values: [viewLockKey(name)] });
 }
 
 export async function createReadSchema(db: Queryable, readSchema: string): Promise<void> {

@@ -5,7 +5,8 @@ import { createProjectionProcessor } from '../../../src/runtime/processors/proje
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { claimProcessor, type ProcessorClaim } from '../../../src/store/processors/checkpoints.ts';
-import { insertVersion, readRegistry } from '../../../src/store/registry/registry.ts';
+import { insertVersions } from '../../../src/store/registry/declared-versions.ts';
+import { readRegistry } from '../../../src/store/registry/registry.ts';
 import { createReadSchema, createReadTable } from '../../../src/store/tables/read-table.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
 import { account, balanceV1 } from '../../support/sample-domain.ts';
@@ -24,7 +25,7 @@ beforeEach(async () => {
   log = createEventLog(db, [account]);
   await createReadSchema(db, 'read_models');
   await createReadTable(balanceV1, 'read_models').create(db);
-  await insertVersion(db, {
+  await insertVersions(db, {
     name,
     version,
     tableSchema: 'read_models',

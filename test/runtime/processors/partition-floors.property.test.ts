@@ -9,7 +9,8 @@ import { createProjectionProcessor } from '../../../src/runtime/processors/proje
 import { createSetBasedProcessor } from '../../../src/runtime/set-based/set-based-processor.ts';
 import { claimProcessor } from '../../../src/store/processors/checkpoints.ts';
 import { changePartitions } from '../../../src/store/processors/partitions.ts';
-import { insertVersion, readRegistry } from '../../../src/store/registry/registry.ts';
+import { insertVersions } from '../../../src/store/registry/declared-versions.ts';
+import { readRegistry } from '../../../src/store/registry/registry.ts';
 import { createReadSchema, createReadTable } from '../../../src/store/tables/read-table.ts';
 import { totalsByEvolve, totalsBySql } from '../../support/account-totals.ts';
 import { seeded, traffic } from '../../support/account-traffic.ts';
@@ -80,7 +81,7 @@ test.each(
       await db.query({ text: 'delete from refold.changes' });
       await table.drop(db);
       await table.create(db);
-      await insertVersion(db, {
+      await insertVersions(db, {
         name,
         version,
         tableSchema: 'read_models',

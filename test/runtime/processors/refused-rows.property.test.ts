@@ -6,7 +6,8 @@ import { defineEvents, defineProjection, type Projection, t } from '../../../src
 import { createProjectionProcessor } from '../../../src/runtime/processors/projection-processor.ts';
 import { claimProcessor } from '../../../src/store/processors/checkpoints.ts';
 import { readDeadLetters } from '../../../src/store/processors/dead-letters.ts';
-import { insertVersion, readRegistry } from '../../../src/store/registry/registry.ts';
+import { insertVersions } from '../../../src/store/registry/declared-versions.ts';
+import { readRegistry } from '../../../src/store/registry/registry.ts';
 import { createReadSchema, createReadTable } from '../../../src/store/tables/read-table.ts';
 import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
@@ -140,7 +141,7 @@ test.each([
       await table.drop(db);
       await table.create(db);
       await db.query({ text: `alter table read_models.${tableName} add constraint has_weight check (weight > 0)` });
-      await insertVersion(db, {
+      await insertVersions(db, {
         name,
         version,
         tableSchema: 'read_models',

@@ -8,7 +8,7 @@ import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { readWork } from '../../../src/store/ownership/work.ts';
 import { claimProcessor } from '../../../src/store/processors/checkpoints.ts';
 import { readRebuilds } from '../../../src/store/registry/rebuilds.ts';
-import { lockView } from '../../../src/store/tables/read-table.ts';
+import { lockViews } from '../../../src/store/tables/stable-views.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
 import { settingOfEachTest } from '../../support/runtime-setting.ts';
 import {
@@ -152,7 +152,7 @@ test('another process continues a killed rebuild from its checkpoint', async () 
   await until(async () => (await seeding.status()).every(({ lag, state }) => lag === 0n && state === 'active'));
   const halfWay = await seeding.db.transaction(async (tx) => {
     // Its table can't take over meanwhile, so it is certainly killed in between.
-    await lockView(tx, 'balance');
+    await lockViews(tx, ['balance']);
     await requestRebuild(seeding.db, balanceV1, 'read_models', step);
     const written = await until(async () => {
       const [rebuild] = await readRebuilds(seeding.db);

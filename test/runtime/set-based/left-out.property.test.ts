@@ -21,7 +21,8 @@ import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { claimProcessor } from '../../../src/store/processors/checkpoints.ts';
 import { changePartitions } from '../../../src/store/processors/partitions.ts';
-import { insertVersion, readRegistry } from '../../../src/store/registry/registry.ts';
+import { insertVersions } from '../../../src/store/registry/declared-versions.ts';
+import { readRegistry } from '../../../src/store/registry/registry.ts';
 import { createReadSchema, createReadTable } from '../../../src/store/tables/read-table.ts';
 import { effort } from '../../support/effort.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
@@ -169,7 +170,7 @@ async function createScene(all: readonly Sale[], policy: Policy): Promise<Scene>
   }
   await database.administer('delete from refold.projections'); // no application does
   await createTable(projection);
-  await insertVersion(db, {
+  await insertVersions(db, {
     name: 'turnover',
     version: 1,
     tableSchema: 'read_models',

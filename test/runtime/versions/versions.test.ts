@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { defineConfig, defineProjection, type Projection, t } from '../../../src/index.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
-import { pointView } from '../../../src/runtime/versions/lifecycle.ts';
+import { pointViews } from '../../../src/runtime/versions/stable-views.ts';
 import { createDatabase } from '../../../src/store/postgres/database.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
 import { settingOfEachTest } from '../../support/runtime-setting.ts';
@@ -268,8 +268,8 @@ test('two versions that become active at the same moment share one stable view',
   await runtime.db.query({ text: 'drop view read_models.balance' });
   let other: Promise<void> | undefined;
   await runtime.db.transaction(async (tx) => {
-    await pointView(tx, 'read_models', 'balance');
-    other = runtime.db.transaction((next) => pointView(next, 'read_models', 'balance'));
+    await pointViews(tx, 'read_models', ['balance']);
+    other = runtime.db.transaction((next) => pointViews(next, 'read_models', ['balance']));
     // Locks of this database only: tests of other files wait for locks, too.
     const waiting = `
       select from pg_locks

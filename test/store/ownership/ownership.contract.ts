@@ -7,7 +7,8 @@ import { globalPosition } from '../../../src/index.ts';
 import type { Ownership, OwnershipLock } from '../../../src/store/ownership/ownership.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { advanceCheckpoint, claimProcessor } from '../../../src/store/processors/checkpoints.ts';
-import { insertVersion, readRegistry } from '../../../src/store/registry/registry.ts';
+import { insertVersions } from '../../../src/store/registry/declared-versions.ts';
+import { readRegistry } from '../../../src/store/registry/registry.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { patiently } from './patient-owner.ts';
@@ -107,7 +108,7 @@ export function describeOwnership({ kind, open, letEnd, takeAway }: OwnershipUnd
     });
 
     test('prevents a former holder from writing', async () => {
-      await insertVersion(db, {
+      await insertVersions(db, {
         name: 'fenced',
         version: 1,
         tableSchema: 'public',
