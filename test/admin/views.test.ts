@@ -139,7 +139,7 @@ test('dead letters of versions and reactors are listed, filtered and grouped, wi
       event: { payload: { amount: '13' } },
     },
     { of: 'book@1', position: '5', error: null, blocked: { value: 0 } },
-    { of: 'mails', isReactor: true, position: '6', key: 'e', blocked: { value: 0 } },
+    { of: 'mails', isReactor: true, position: '6', key: 'account/e', blocked: { value: 0 } },
   ]);
   const failed = await admin.data('{ deadLetters(filter: { of: "book@1", failed: true }) { items { position } } }');
   expect(failed.deadLetters.items).toEqual([{ position: '3' }]);

@@ -11,7 +11,17 @@ import { builder } from './builder.ts';
 import { Overview } from './overview-types.ts';
 import { Reactor } from './reactor-types.ts';
 import { ActionName, Count, Health, ProcessorError, VersionState } from './shared-types.ts';
-import { columnsOf, historyOf, lagTrendOf, pinsOf, runsOf, shadowOf, snapshotsOf, tableOf } from './version-details.ts';
+import {
+  columnsOf,
+  historyOf,
+  lagTrendOf,
+  pinsOf,
+  runsOf,
+  shadowOf,
+  snapshotsOf,
+  surroundingsOf,
+  tableOf,
+} from './version-details.ts';
 import {
   Canary,
   Column,
@@ -59,51 +69,6 @@ Version.implement({
       description: 'The position after which it begins, if it holds only later events.',
       resolve: (one) => one.status.startsAfter,
     }),
-    position: t.field({ type: 'BigInt', resolve: (one) => one.status.position }),
-    head: t.field({ type: 'BigInt', resolve: (one) => one.status.head }),
-    lag: t.field({
-      type: 'BigInt',
-      description: 'Positions of the log between the two.',
-      resolve: (one) => one.status.lag,
-    }),
-    lagEvents: t.field({
-      type: Count,
-      description: 'Events that it handles and has not folded.',
-      resolve: ({ status }) => ({ value: Number(status.lagEvents), isExact: status.lagEventsExact }),
-    }),
-    lagSeconds: t.field({
-      type: 'Float',
-      description: 'The age of the first of them; 0 if there is none.',
-      resolve: (one) => one.status.lagSeconds,
-    }),
-    progress: t.field({
-      type: 'Float',
-      description: 'Share of the log that it has reached, 0 to 1.',
-      resolve: ({ status }) =>
-        shareOf(status.position - (status.startsAfter ?? 0n), status.head - (status.startsAfter ?? 0n)),
-    }),
-    eventsPerSecond: t.field({
-      type: 'Float',
-      description: 'Events folded per second in the last minute.',
-      resolve: (one) => one.status.eventsPerSecond,
-    }),
-    etaSeconds: t.field({
-      type: 'Float',
-      nullable: true,
-      description: 'Seconds until it has caught up at this pace. Null if it has, or if it does not move.',
-      resolve: ({ status, pace }) =>
-        status.state === 'retired' || status.lagEvents === 0n ? null : etaOf(status.lag, pace),
-    }),
-    lagTrend: t.field({
-      type: [LagPoint],
-      description: 'How the lag in positions developed, the oldest first; from the run log.',
-      args: { minutes: t.arg({ type: 'Int', defaultValue: 30 }), points: t.arg({ type: 'Int', defaultValue: 30 }) },
-      resolve: (one, { minutes, points }, { services }) => lagTrendOf(services.application, one, minutes, points),
-    }),
-    eventsFolded: t.field({ type: 'BigInt', resolve: (one) => one.status.eventsFolded }),
-    eventsSkipped: t.field({ type: 'BigInt', resolve: (one) => one.status.eventsSkipped }),
-    retries: t.field({ type: 'BigInt', resolve: (one) => one.status.retries }),
-    retrying: t.field({ type: Retrying, nullable: true, resolve: (one) => one.status.retrying }),
     owner: t.field({ type: 'String', nullable: true, resolve: (one) => one.status.owner }),
     partitions: t.field({
       type: [Partition],
@@ -136,50 +101,108 @@ Version.implement({
       description: 'Columns whose index was dropped by hand.',
       resolve: ({ status }) => [...status.missingIndexes],
     }),
-    history: t.field({
-      type: AuditPage,
-      description: 'Its transitions and what operators did with it, the latest first.',
-      args: { first: t.arg({ type: 'Int', defaultValue: 50 }), after: t.arg({ type: 'String' }) },
-      resolve: (one, { first, after }, { services }) => historyOf(services.application, one, first, after),
-    }),
-    runs: t.field({
-      type: RunPage,
-      description: 'What its processor and its rebuild did, in intervals of ten seconds, the latest first.',
-      args: { first: t.arg({ type: 'Int', defaultValue: 50 }), after: t.arg({ type: 'String' }) },
-      resolve: (one, { first, after }, { services }) => runsOf(services.application, one, first, after),
-    }),
-    snapshots: t.field({
-      type: [Snapshot],
-      resolve: (one, _args, { services }) => snapshotsOf(services.application, one),
-    }),
-    table: t.field({
-      type: Table,
-      nullable: true,
-      resolve: (one, _args, { services }) => tableOf(services.application, one),
-    }),
-    columns: t.field({
-      type: [Column],
-      description: 'The columns of its rows, as it declares them. Empty if this process does not declare it.',
-      resolve: (one) => columnsOf(one),
-    }),
-    keyColumns: t.field({
-      type: ['String'],
-      description: 'The columns of its key, in order.',
-      resolve: ({ declared }) => [...(declared?.keyColumns ?? [])],
-    }),
-    pins: t.field({
-      type: [Pin],
-      description: 'Clients that pinned it lately.',
-      args: { days: t.arg({ type: 'Int', defaultValue: 30 }) },
-      resolve: (one, { days }, { services }) => pinsOf(services.application, one, days),
-    }),
-    actions: t.field({
-      type: [ActionName],
-      description: "The actions that its state allows, whatever the caller's rights are.",
-      resolve: (one) => actionsOfVersion(one.status, one.declared !== undefined),
-    }),
   }),
 });
+
+/** How far it is, and how fast. */
+builder.objectFields(Version, (t) => ({
+  position: t.field({ type: 'BigInt', resolve: (one) => one.status.position }),
+  head: t.field({ type: 'BigInt', resolve: (one) => one.status.head }),
+  lag: t.field({
+    type: 'BigInt',
+    description: 'Positions of the log between the two.',
+    resolve: (one) => one.status.lag,
+  }),
+  lagEvents: t.field({
+    type: Count,
+    description: 'Events that it handles and has not folded.',
+    resolve: ({ status }) => ({ value: Number(status.lagEvents), isExact: status.lagEventsExact }),
+  }),
+  lagSeconds: t.field({
+    type: 'Float',
+    description: 'The age of the first of them; 0 if there is none.',
+    resolve: (one) => one.status.lagSeconds,
+  }),
+  progress: t.field({
+    type: 'Float',
+    description: 'Share of the log that it has reached, 0 to 1.',
+    resolve: ({ status }) =>
+      shareOf(status.position - (status.startsAfter ?? 0n), status.head - (status.startsAfter ?? 0n)),
+  }),
+  eventsPerSecond: t.field({
+    type: 'Float',
+    description: 'Events folded per second in the last minute.',
+    resolve: (one) => one.status.eventsPerSecond,
+  }),
+  etaSeconds: t.field({
+    type: 'Float',
+    nullable: true,
+    description: 'Seconds until it has caught up at this pace. Null if it has, or if it does not move.',
+    resolve: ({ status, pace }) => (status.lagEvents === 0n || !isMoving(status) ? null : etaOf(status.lag, pace)),
+  }),
+  lagTrend: t.field({
+    type: [LagPoint],
+    description: 'How the lag in positions developed, the oldest first; from the run log.',
+    args: { minutes: t.arg({ type: 'Int', defaultValue: 30 }), points: t.arg({ type: 'Int', defaultValue: 30 }) },
+    resolve: (one, { minutes, points }, { services }) => lagTrendOf(services.application, one, minutes, points),
+  }),
+  eventsFolded: t.field({ type: 'BigInt', resolve: (one) => one.status.eventsFolded }),
+  eventsSkipped: t.field({ type: 'BigInt', resolve: (one) => one.status.eventsSkipped }),
+  retries: t.field({ type: 'BigInt', resolve: (one) => one.status.retries }),
+  retrying: t.field({ type: Retrying, nullable: true, resolve: (one) => one.status.retrying }),
+}));
+
+/** What only a page of its own shows: each field has a statement. */
+builder.objectFields(Version, (t) => ({
+  history: t.field({
+    type: AuditPage,
+    description: 'Its transitions and what operators did with it, the latest first.',
+    args: { first: t.arg({ type: 'Int', defaultValue: 50 }), after: t.arg({ type: 'String' }) },
+    resolve: (one, { first, after }, { services }) => historyOf(services.application, one, first, after),
+  }),
+  runs: t.field({
+    type: RunPage,
+    description: 'What its processor and its rebuild did, in intervals of ten seconds, the latest first.',
+    args: { first: t.arg({ type: 'Int', defaultValue: 50 }), after: t.arg({ type: 'String' }) },
+    resolve: (one, { first, after }, { services }) => runsOf(services.application, one, first, after),
+  }),
+  snapshots: t.field({
+    type: [Snapshot],
+    resolve: (one, _args, { services }) => snapshotsOf(services.application, one),
+  }),
+  table: t.field({
+    type: Table,
+    nullable: true,
+    resolve: (one, _args, { services }) => tableOf(services.application, one),
+  }),
+  columns: t.field({
+    type: [Column],
+    description: 'The columns of its rows, as it declares them. Empty if this process does not declare it.',
+    resolve: (one) => columnsOf(one),
+  }),
+  keyColumns: t.field({
+    type: ['String'],
+    description: 'The columns of its key, in order.',
+    resolve: ({ declared }) => [...(declared?.keyColumns ?? [])],
+  }),
+  pins: t.field({
+    type: [Pin],
+    description: 'Clients that pinned it lately.',
+    args: { days: t.arg({ type: 'Int', defaultValue: 30 }) },
+    resolve: (one, { days }, { services }) => pinsOf(services.application, one, days),
+  }),
+  actions: t.field({
+    type: [ActionName],
+    description: "The actions that its state allows, whatever the caller's rights are.",
+    resolve: async (one, _args, { services }) =>
+      actionsOfVersion(one.status, await surroundingsOf(services.application, await services.overview.read(), one)),
+  }),
+}));
+
+/** Its pace is that of the last minute. It may have stopped since. */
+function isMoving({ state, paused, error }: InspectedVersion['status']): boolean {
+  return state !== 'retired' && paused === null && error === null;
+}
 
 export const VersionPage = builder.objectRef<{ readonly items: InspectedVersion[]; readonly next: string | null }>(
   'VersionPage',
