@@ -11,7 +11,17 @@ import { builder } from './builder.ts';
 import { Overview } from './overview-types.ts';
 import { Reactor } from './reactor-types.ts';
 import { ActionName, Count, Health, ProcessorError, VersionState } from './shared-types.ts';
-import { columnsOf, historyOf, lagTrendOf, pinsOf, runsOf, shadowOf, snapshotsOf, tableOf } from './version-details.ts';
+import {
+  columnsOf,
+  historyOf,
+  lagTrendOf,
+  pinsOf,
+  runsOf,
+  shadowOf,
+  snapshotsOf,
+  surroundingsOf,
+  tableOf,
+} from './version-details.ts';
 import {
   Canary,
   Column,
@@ -59,6 +69,13 @@ Version.implement({
       description: 'The position after which it begins, if it holds only later events.',
       resolve: (one) => one.status.startsAfter,
     }),
+    owner: t.field({ type: 'String', nullable: true, resolve: (one) => one.status.owner }),
+    partitions: t.field({
+      type: [Partition],
+      description: 'Its partitions; one if it is not partitioned.',
+      resolve: ({ status }) => [...status.partitions],
+    }),
+    error: t.field({ type: ProcessorError, nullable: true, resolve: (one) => one.status.error }),
     heldReason: t.field({
       type: 'String',
       nullable: true,
@@ -66,10 +83,23 @@ Version.implement({
       resolve: (one) => one.status.heldReason,
     }),
     paused: t.field({ type: Pause, nullable: true, resolve: (one) => one.status.paused }),
-    actions: t.field({
-      type: [ActionName],
-      description: "The actions that its state allows, whatever the caller's rights are.",
-      resolve: (one) => actionsOfVersion(one.status, one.declared !== undefined),
+    canary: t.field({ type: Canary, nullable: true, resolve: ({ status }) => (status.canary ? status : null) }),
+    shadow: t.field({
+      type: Shadow,
+      nullable: true,
+      resolve: (one, _args, { services }) => shadowOf(services.application, one),
+    }),
+    rebuild: t.field({
+      type: Rebuild,
+      nullable: true,
+      resolve: (version) => (version.status.rebuild ? { rebuild: version.status.rebuild, version } : null),
+    }),
+    verification: t.field({ type: Verification, nullable: true, resolve: (one) => one.status.verification }),
+    deadLetters: t.field({ type: Count, resolve: ({ status }) => boundedCount(status.deadLetters, countBound) }),
+    missingIndexes: t.field({
+      type: ['String'],
+      description: 'Columns whose index was dropped by hand.',
+      resolve: ({ status }) => [...status.missingIndexes],
     }),
   }),
 });
@@ -108,8 +138,7 @@ builder.objectFields(Version, (t) => ({
     type: 'Float',
     nullable: true,
     description: 'Seconds until it has caught up at this pace. Null if it has, or if it does not move.',
-    resolve: ({ status, pace }) =>
-      status.state === 'retired' || status.lagEvents === 0n ? null : etaOf(status.lag, pace),
+    resolve: ({ status, pace }) => (status.lagEvents === 0n || !isMoving(status) ? null : etaOf(status.lag, pace)),
   }),
   lagTrend: t.field({
     type: [LagPoint],
@@ -121,35 +150,10 @@ builder.objectFields(Version, (t) => ({
   eventsSkipped: t.field({ type: 'BigInt', resolve: (one) => one.status.eventsSkipped }),
   retries: t.field({ type: 'BigInt', resolve: (one) => one.status.retries }),
   retrying: t.field({ type: Retrying, nullable: true, resolve: (one) => one.status.retrying }),
-  owner: t.field({ type: 'String', nullable: true, resolve: (one) => one.status.owner }),
-  partitions: t.field({
-    type: [Partition],
-    description: 'Its partitions; one if it is not partitioned.',
-    resolve: ({ status }) => [...status.partitions],
-  }),
-  error: t.field({ type: ProcessorError, nullable: true, resolve: (one) => one.status.error }),
-  deadLetters: t.field({ type: Count, resolve: ({ status }) => boundedCount(status.deadLetters, countBound) }),
 }));
 
-/** What was done with it, and what it consists of. */
+/** What only a page of its own shows: each field has a statement. */
 builder.objectFields(Version, (t) => ({
-  canary: t.field({ type: Canary, nullable: true, resolve: ({ status }) => (status.canary ? status : null) }),
-  shadow: t.field({
-    type: Shadow,
-    nullable: true,
-    resolve: (one, _args, { services }) => shadowOf(services.application, one),
-  }),
-  rebuild: t.field({
-    type: Rebuild,
-    nullable: true,
-    resolve: (version) => (version.status.rebuild ? { rebuild: version.status.rebuild, version } : null),
-  }),
-  verification: t.field({ type: Verification, nullable: true, resolve: (one) => one.status.verification }),
-  missingIndexes: t.field({
-    type: ['String'],
-    description: 'Columns whose index was dropped by hand.',
-    resolve: ({ status }) => [...status.missingIndexes],
-  }),
   history: t.field({
     type: AuditPage,
     description: 'Its transitions and what operators did with it, the latest first.',
@@ -187,7 +191,18 @@ builder.objectFields(Version, (t) => ({
     args: { days: t.arg({ type: 'Int', defaultValue: 30 }) },
     resolve: (one, { days }, { services }) => pinsOf(services.application, one, days),
   }),
+  actions: t.field({
+    type: [ActionName],
+    description: "The actions that its state allows, whatever the caller's rights are.",
+    resolve: async (one, _args, { services }) =>
+      actionsOfVersion(one.status, await surroundingsOf(services.application, await services.overview.read(), one)),
+  }),
 }));
+
+/** Its pace is that of the last minute. It may have stopped since. */
+function isMoving({ state, paused, error }: InspectedVersion['status']): boolean {
+  return state !== 'retired' && paused === null && error === null;
+}
 
 export const VersionPage = builder.objectRef<{ readonly items: InspectedVersion[]; readonly next: string | null }>(
   'VersionPage',
