@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startEmbeddedPostgres } from '../src/store/embedded/embedded-postgres.ts';
 import { openPool } from './open-pool.ts';
+import { serverProcessor } from './server-processor.ts';
 
 /**
  * The differences from PostgreSQL's defaults. Commits are durable, as in production: fsync and synchronous_commit stay on. The other settings
@@ -26,6 +27,8 @@ export interface BenchServer {
   createDatabase(name: string): Promise<string>;
   /** Writes dirty pages of earlier turns to disk, so no later turn pays for it. */
   settle(): Promise<void>;
+  /** Microseconds of processor time that the server has used. */
+  processor(): number;
   stop(): Promise<void>;
 }
 
@@ -46,6 +49,7 @@ export async function startBenchServer(more?: Readonly<Record<string, string>>):
       return url.href;
     },
     settle: async () => void (await admin.query('checkpoint')),
+    processor: () => serverProcessor(embedded.dataDir),
     async stop() {
       await admin.end();
       await embedded.stop();

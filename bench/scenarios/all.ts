@@ -14,6 +14,7 @@ import { manyProcesses } from './many-processes.ts';
 import { manyProjections } from './many-projections.ts';
 import { memory } from './memory.ts';
 import { readLog } from './read-log.ts';
+import { readStores } from './read-stores.ts';
 import { reads } from './reads.ts';
 import { rebuild } from './rebuild.ts';
 import { tailAtTheHead } from './tail-at-the-head.ts';
@@ -38,6 +39,7 @@ export const scenarios: readonly Scenario[] = [
   memory,
   manyProjections,
   manyProcesses,
+  readStores,
   ...reads,
   ...fanOut,
 ];

@@ -1,0 +1,18 @@
+/** Refold with its read models in the database of the log, or in a read store apart from it. */
+import { pino } from 'pino';
+import { createRefold, defineConfig } from '../../src/index.ts';
+import { storedApart } from '../many/stored-apart.ts';
+import { answerParent } from './answer-parent.ts';
+
+const [, , url = '', storeUrl] = process.argv;
+const refold = await createRefold(
+  defineConfig({
+    projections: storedApart(storeUrl !== undefined),
+    database: { url },
+    ...(storeUrl === undefined ? {} : { readStores: { apart: { url: storeUrl } } }),
+    gateway: { port: 0 },
+    development: false,
+  }),
+  { migrate: false, logger: pino({ level: 'error' }, pino.destination(2)) },
+);
+answerParent(refold.url ?? '', () => refold.stop());
