@@ -5,6 +5,7 @@ import { appendConflicts, appendInlineConflicts } from './append-conflicts.ts';
 import { appendInline } from './append-inline.ts';
 import { appendStreams } from './append-streams.ts';
 import { builds } from './builds.ts';
+import { commits } from './commits.ts';
 import { devEdit } from './dev-edit.ts';
 import { fanOut } from './fan-out.ts';
 import { firstBuild } from './first-build.ts';
@@ -40,6 +41,7 @@ export const scenarios: readonly Scenario[] = [
   manyProjections,
   manyProcesses,
   readStores,
+  commits,
   ...reads,
   ...fanOut,
 ];

@@ -12,6 +12,7 @@ import { readLagTrend, readRuns } from '../../src/store/browsing/browse-runs.ts'
 import { readTableFacts } from '../../src/store/browsing/table-facts.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { countDeadLetters } from '../../src/store/processors/dead-letters.ts';
 import type { Statement } from '../../src/store/statements/statement.ts';
 import { account, talliesOf } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
@@ -163,6 +164,13 @@ test('with 200 versions, 50 processes and a million dead letters, no statement v
       expect(bounded ? 'bounded' : found).toBe('bounded');
     }
   }
+});
+
+test('the status of 200 versions counts a million dead letters once, not once for each version', async () => {
+  plans = [];
+  expect(await countDeadLetters(explaining(db))).toEqual([{ name: 'tally_7', version: 1, letters }]);
+  const [counted] = plans;
+  expect(counted && visits(counted.plan, ['dead_letters'])).toBeLessThanOrEqual(letters);
 });
 
 test('all dead letters are found page by page, although a page may end before it is full', async () => {
