@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -21,7 +21,7 @@ export async function launchBrowser(): Promise<Browser> {
 async function unpackedBrowser(): Promise<string> {
   const packageFile = join(dirname(load.resolve('@sparticuz/chromium')), '../package.json');
   const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { readonly version: string };
-  const folder = join(tmpdir(), `refold-chromium-${version}`);
+  const folder = join(tmpdir(), `refold-browser-${version}`);
   if (existsSync(folder)) return folder;
   const own = mkdtempSync(`${folder}-`);
   const before = process.env.TMPDIR;
@@ -33,6 +33,7 @@ async function unpackedBrowser(): Promise<string> {
     if (before === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = before;
   }
+  writeFileSync(join(own, 'fonts/fonts.conf'), fontsOf(folder));
   try {
     renameSync(own, folder);
   } catch (error) {
@@ -40,6 +41,14 @@ async function unpackedBrowser(): Promise<string> {
     if (!existsSync(folder)) throw error; // otherwise another process was faster
   }
   return folder;
+}
+
+/** The package's own file names `/tmp/fonts`. Chromium ends at the first text if it finds no font. */
+function fontsOf(folder: string): string {
+  return `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir>${folder}/fonts</dir><cachedir>${folder}/fonts-cache</cachedir></fontconfig>
+`;
 }
 
 /** A problem that axe found, in one line. */
