@@ -1,5 +1,6 @@
 /** Writes docs/cli.md from the declarations of the commands; with `--check`, fails if the file differs. */
 import { refold } from '../src/cli/commands.ts';
+import { remoteArgument } from '../src/cli/remote/remote-arguments.ts';
 import { type ArgumentNode, type CommandNode, commandTree, type OptionNode } from '../src/cli/shared/command-tree.ts';
 import { configArgument } from '../src/cli/shared/load-config.ts';
 import { jsonArgument, reasonArgument } from '../src/cli/shared/version-argument.ts';
@@ -32,9 +33,10 @@ const pages: Readonly<Record<string, string>> = {
 };
 
 /** Options that the top of the page describes for all commands, as their commands declare them. */
-const common: readonly string[] = ['config', 'json', 'reason'];
+const common: readonly string[] = ['config', 'remote', 'json', 'reason'];
 const described: ReadonlySet<string> = new Set([
   configArgument.config.description,
+  remoteArgument.remote.description,
   jsonArgument.json.description,
   reasonArgument.reason.description,
 ]);
@@ -54,6 +56,7 @@ ${markdownTable(
   ['option', 'meaning'],
   [
     ['`-c`, `--config FILE`', "the application's file; default: `refold.config.ts` in this folder, or `.js`, `.mjs`"],
+    ['`--remote URL`', 'uses a running gateway instead; see [below](#without-the-database)'],
     ['`--json`', 'prints JSON for programs; positions are texts'],
     ['`-r`, `--reason TEXT`', 'why, for the audit log'],
     ['`-h`, `--help`', 'shows the arguments and options of a command'],
@@ -63,6 +66,26 @@ ${markdownTable(
 [Environment variables](options.md) set the options of the application, such as \`DATABASE_URL\`. A file \`.env\` in the
 folder sets variables that are not set. Without a database URL, commands use the embedded server of the folder (\`start\`
 only with \`--embedded\`), and migrate it.
+
+## Without the database
+
+Operators need neither the database nor the application's files. With \`--remote\`, a command uses the
+[admin API](admin.md) of a running gateway, with the rights of a token:
+
+\`\`\`sh
+export REFOLD_REMOTE_TOKEN_FILE=~/.refold-token          # or REFOLD_REMOTE_TOKEN=…
+refold status --remote https://shop.example.com
+refold activate cart_summary@2 --remote https://shop.example.com --reason 'checked by the finance team'
+\`\`\`
+
+- \`URL\` is that of the gateway, or of its admin page. The address that \`refold dev\` prints also has the token.
+- A command that changes something first shows what it will do. Without \`--reason\` it then asks why. If nobody can be
+  asked, it does nothing. The audit log names the token and the reason.
+- \`--json\` prints the response of the API. Its fields are those of [the admin schema](admin-schema.graphql).
+- The limits of the API apply: \`verify\` and \`diff\` need the right \`verify\`, payloads the right \`data\`, and
+  \`dead-letters list\` ends after 1,000. \`retire --force\` also covers what \`--yes\` does with the database.
+
+## Names
 
 An unknown command, option or choice is refused, and the message names what was probably meant.
 

@@ -1,39 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AdminRight, adminRights } from '../../src/config/admin-options.ts';
-import { defineProjection, defineReactor, t } from '../../src/index.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
-import { account, balanceV1, balanceV2, openingsV1 } from '../support/sample-domain.ts';
-import { until } from '../support/until.ts';
 import { type AdminUnderTest, startAdmin, tokens, usualTokens } from './admin-under-test.ts';
-
-/** Keeps debits of more than 1000 as dead letters. */
-const strictV1 = defineProjection({
-  name: 'strict',
-  version: 1,
-  events: account,
-  table: { accountId: t.text().primaryKey(), debits: t.integer() },
-  key: (event) => event.streamId,
-  history: true,
-  onError: { policy: 'dead-letter' },
-  evolve: {
-    Debited: (row, event) => {
-      if (Number(event.payload.amount) > 1000) throw new Error('too large');
-      return { debits: (row?.debits ?? 0) + 1 };
-    },
-  },
-});
-
-const openingsV2 = defineProjection({
-  name: 'openings',
-  version: 2,
-  events: account,
-  table: { owner: t.text().primaryKey(), opened: t.integer(), note: t.text().nullable() },
-  key: (event) => (event.type === 'Opened' ? [event.payload.owner, '*'] : []),
-  activation: 'manual',
-  evolve: { Opened: (row) => ({ opened: (row?.opened ?? 0) + 1, note: null }) },
-});
-
-const mails = defineReactor({ name: 'mails', events: account, handle: { Opened: async () => {} } });
+import { fillOperated, operated, operatedState } from './operated-application.ts';
 
 let admin: AdminUnderTest;
 let db: Database;
@@ -42,58 +11,15 @@ let db: Database;
 const tokenOf = (right: AdminRight) => `token-for-the-right-${right}`;
 
 beforeAll(async () => {
-  const declarations = { projections: [balanceV1, balanceV2, openingsV1, openingsV2, strictV1], reactors: [mails] };
   const own = adminRights.map((right) => ({ name: `has ${right}`, token: tokenOf(right), rights: [right] }));
   const gateway = { port: 0, admin: { tokens: [...usualTokens, ...own] } };
-  admin = await startAdmin({ ...declarations, gateway }, async ({ log, status, reactors }) => {
-    for (const streamId of ['a', 'b'])
-      await log.append({
-        family: account,
-        streamId,
-        events: [
-          { type: 'Opened', payload: { owner: streamId } },
-          { type: 'Debited', payload: { amount: '5000' } },
-          { type: 'Debited', payload: { amount: '1' } },
-        ],
-      });
-    await until(async () => (await status()).every(({ state, lag }) => state !== 'building' && lag === 0n));
-    await until(async () => (await reactors.status())[0]?.lag === 0n);
-  });
+  admin = await startAdmin({ ...operated, gateway }, fillOperated);
   db = createDatabase({ url: admin.database.url });
 });
 afterAll(async () => {
   await db.close();
   await admin.close();
 });
-
-/** Everything that actions change. */
-async function state(): Promise<unknown> {
-  const tables = {
-    projections: 'name, version, state, held_reason, paused_at, table_name, generation',
-    rebuilds: 'name, version, form, dead_letters_accepted',
-    canaries: 'name, version, percent',
-    shadows: 'name, version, one_of, stopped_at',
-    transitions: 'id',
-    dead_letters: 'id, attempts',
-    discards: 'name, position, recalled_at',
-    table_snapshots: 'id',
-    old_tables: 'table_name',
-    reactors: 'name, paused, generation, checkpoint',
-    reactor_versions: 'reactor, version',
-    reactor_instances: 'reactor, position',
-    reactor_operations: 'id',
-  };
-  const rows = Object.entries(tables).map(async ([table, columns]) => {
-    const found = await db.query({
-      text: `select ${columns} from refold.${table} order by 1, 2`.replace(
-        /order by 1, 2$/,
-        columns.includes(',') ? 'order by 1, 2' : 'order by 1',
-      ),
-    });
-    return [table, found];
-  });
-  return Promise.all(rows);
-}
 
 const preview = (action: object, token: string = tokens.all) =>
   admin
@@ -202,7 +128,7 @@ describe('actions', () => {
     test(`${name} (${right}) changes nothing as a preview, needs its right, and is recorded`, async () => {
       if (before) await db.query({ text: before });
       const action = typeof given === 'function' ? await given() : given;
-      const unchanged = await state();
+      const unchanged = await operatedState(db);
       const seen = await preview(action, tokens.read);
       expect(seen).toMatchObject({ refusal: null, isAllowed: false });
       expect((await preview(action, tokenOf(right))).isAllowed).toBe(true);
@@ -221,12 +147,12 @@ describe('actions', () => {
       expect(forged.errors?.[0]?.extensions.code).toBe('PREVIEW_OUTDATED');
       const silent = await run(action, seen.digest, tokenOf(right), ' ');
       expect(silent.errors?.[0]?.extensions.code).toBe('BAD_USER_INPUT');
-      expect(await state()).toEqual(unchanged);
+      expect(await operatedState(db)).toEqual(unchanged);
 
       const { data, errors } = await run(action, seen.digest, tokenOf(right));
       expect(errors).toBeUndefined();
       expect(data.run).toMatchObject(outcome ?? {});
-      expect(await state()).not.toEqual(unchanged);
+      expect(await operatedState(db)).not.toEqual(unchanged);
       const { items } = (await admin.data('{ auditLog(first: 1) { items { actor reason } } }')).auditLog;
       expect(items[0].actor).toBe(`has ${right}`);
       expect(items[0].reason).toContain('as agreed');

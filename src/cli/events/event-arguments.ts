@@ -73,6 +73,16 @@ export function rangeOf(args: RangeArguments, horizon: GlobalPosition) {
   };
 }
 
+/** The same as texts, for a gateway. @throws RefoldError `INVALID_CONFIG` */
+export function textRangeOf({ from, to, since, until }: RangeArguments) {
+  return {
+    from: from === undefined ? undefined : positionOf('--from', from).toString(),
+    to: to === undefined ? undefined : positionOf('--to', to).toString(),
+    since: since === undefined ? undefined : timeOf('--since', since),
+    until: until === undefined ? undefined : timeOf('--until', until),
+  };
+}
+
 /** @throws RefoldError `INVALID_CONFIG` */
 export function positionOf(argument: string, text: string): GlobalPosition {
   try {

@@ -5,12 +5,22 @@ import { createEventTail } from '../../runtime/consumers/tail-events.ts';
 import { createPoller } from '../../runtime/scheduling/poller.ts';
 import { type StoredEvent, searchEvents } from '../../store/browsing/search-events.ts';
 import { createNotifications } from '../../store/postgres/notifications.ts';
+import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
+import { remoteEvent, remoteEvents, remoteTail } from '../remote/remote-events.ts';
 import { exitWithError, withErrorReporting } from '../shared/exit-with-error.ts';
 import { json } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { type Operation, withOperation } from '../shared/open-operation.ts';
 import { jsonArgument } from '../shared/version-argument.ts';
-import { conditionsOf, eventArguments, limitOf, positionOf, rangeArguments, rangeOf } from './event-arguments.ts';
+import {
+  conditionsOf,
+  eventArguments,
+  limitOf,
+  positionOf,
+  rangeArguments,
+  rangeOf,
+  textRangeOf,
+} from './event-arguments.ts';
 import { eventLine, eventsToText, eventToText } from './event-text.ts';
 
 const list = defineCommand({
@@ -24,9 +34,14 @@ const list = defineCommand({
     limit: { type: 'string', description: 'How many events', default: '50', alias: 'n', valueHint: 'N' },
     ...jsonArgument,
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(async ({ args }) => {
     const limit = limitOf(args.limit);
+    if (isRemote(args)) {
+      refuseOptions(args);
+      return remoteEvents(args, textRangeOf(args), limit);
+    }
     const config = await loadConfig(args.config);
     await withOperation(config, async (operation) => {
       const conditions = await conditionsOf(config, operation, args);
@@ -60,9 +75,14 @@ const show = defineCommand({
     position: { type: 'positional', description: 'Its position in the log, such as 1042', required: true },
     ...jsonArgument,
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(async ({ args }) => {
     const position = positionOf('POSITION', args.position);
+    if (isRemote(args)) {
+      refuseOptions(args);
+      return remoteEvent(args, position.toString());
+    }
     await withOperation(await loadConfig(args.config), async ({ db, log }) => {
       const horizon = await log.horizon();
       const after = position === beginning ? beginning : globalPosition(position - 1n);
@@ -89,9 +109,14 @@ const tail = defineCommand({
     limit: { type: 'string', description: 'How many of the latest events', default: '10', alias: 'n', valueHint: 'N' },
     json: { type: 'boolean', description: 'As JSON, one line for each event' },
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(async ({ args }) => {
     const limit = limitOf(args.limit);
+    if (isRemote(args)) {
+      refuseOptions(args);
+      return remoteTail(args, limit);
+    }
     const config = await loadConfig(args.config);
     await withOperation(config, async (operation) => {
       const { db, log } = operation;

@@ -11,6 +11,8 @@ import { readStalls, type Stall } from '../../store/log/horizon.ts';
 import { type LiveProcess, readLiveProcesses } from '../../store/ownership/live-processes.ts';
 import { type LostOwner, readLostOwners } from '../../store/ownership/processes.ts';
 import { inEachStore } from '../../store/read-store.ts';
+import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
+import { remoteStatus } from '../remote/remote-status.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { duration, integer } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
@@ -35,8 +37,13 @@ export const status = defineCommand({
     json: { type: 'boolean', description: 'As JSON' },
     watch: { type: 'boolean', description: 'Refresh until Ctrl-C', alias: 'w' },
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(async ({ args }) => {
+    if (isRemote(args)) {
+      refuseOptions(args);
+      return remoteStatus(args);
+    }
     const config = await loadConfig(args.config);
     await withOperation(config, async ({ db, stores, log, reactors }) => {
       let before = await readStatusOfStores(stores, log);

@@ -6,6 +6,8 @@ import {
   recallDiscarded,
   retryDeadLetters,
 } from '../../runtime/dead-letters/dead-letters.ts';
+import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
+import { remoteDiscards, remoteLetters, remoteRecall, remoteRedeliver } from '../remote/remote-letters.ts';
 import { declaredVersion } from '../shared/declared-version.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { integer } from '../shared/format.ts';
@@ -40,8 +42,13 @@ const list = defineCommand({
     discarded: { type: 'boolean', description: 'Those that were discarded, instead' },
     json: { type: 'boolean', description: 'As JSON, with stacks' },
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(async ({ args }) => {
+    if (isRemote(args)) {
+      refuseOptions(args);
+      return args.discarded ? remoteDiscards(args, args.version) : remoteLetters(args, args.version);
+    }
     const config = await loadConfig(args.config);
     const list = args.discarded ? listDiscarded : listLetters;
     await withOperation(config, (operation) => list(config, operation, args));
@@ -50,7 +57,14 @@ const list = defineCommand({
 
 const retry = defineCommand({
   meta: { name: 'retry', description: 'Fold or handle the dead letters again, in order, with the current code.' },
-  args: { ...versionArgument, ...keyArgument, ...reasonArgument, ...jsonArgument, ...configArgument },
+  args: {
+    ...versionArgument,
+    ...keyArgument,
+    ...reasonArgument,
+    ...jsonArgument,
+    ...configArgument,
+    ...remoteArgument,
+  },
   run: withErrorReporting(({ args }) => redeliver(args, 'retry')),
 });
 
@@ -59,14 +73,25 @@ const discard = defineCommand({
     name: 'discard',
     description: 'Discard the events that failed, and fold or handle those that waited behind them.',
   },
-  args: { ...versionArgument, ...keyArgument, ...reasonArgument, ...jsonArgument, ...configArgument },
+  args: {
+    ...versionArgument,
+    ...keyArgument,
+    ...reasonArgument,
+    ...jsonArgument,
+    ...configArgument,
+    ...remoteArgument,
+  },
   run: withErrorReporting(({ args }) => redeliver(args, 'discard')),
 });
 
 const recall = defineCommand({
   meta: { name: 'recall', description: 'Restore discarded events: the next rebuild folds them again.' },
-  args: { ...versionArgument, ...keyArgument, ...reasonArgument, ...configArgument },
+  args: { ...versionArgument, ...keyArgument, ...reasonArgument, ...configArgument, ...remoteArgument },
   run: withErrorReporting(async ({ args }) => {
+    if (isRemote(args)) {
+      refuseOptions(args);
+      return remoteRecall({ ...args, json: false });
+    }
     const config = await loadConfig(args.config);
     await withOperation(config, async (operation) => {
       const step = { actor: operation.actor, reason: args.reason ?? 'by hand' };
@@ -92,9 +117,14 @@ async function redeliver(
     readonly reason: string | undefined;
     readonly json: boolean | undefined;
     readonly config: string | undefined;
+    readonly remote: string | undefined;
   },
   what: 'retry' | 'discard',
 ): Promise<void> {
+  if (isRemote(args)) {
+    refuseOptions(args);
+    return remoteRedeliver(args, what);
+  }
   const config = await loadConfig(args.config);
   await withOperation(config, async (operation) => {
     if (isReactor(args.version)) {

@@ -4,6 +4,10 @@ import { type GlobalPosition, globalPosition } from '../../events/global-positio
 import type { ReactorOperations } from '../../runtime/reactors/reactor-operations.ts';
 import type { TransitionReason } from '../../runtime/versions/transition-reason.ts';
 import { reactorsToText, waitingToText } from '../monitoring/reactor-status.ts';
+import { act, type RemoteAction } from '../remote/remote-action.ts';
+import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
+import { remoteReactor, remoteReactors } from '../remote/remote-reactors.ts';
+import { remoteHistory } from '../remote/remote-versions.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { integer } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
@@ -20,8 +24,12 @@ const positionArgument = {
 
 const list = defineCommand({
   meta: { name: 'list', description: 'Show every reactor: state, position, lag, what it has handled, its owner.' },
-  args: { ...jsonArgument, ...configArgument },
+  args: { ...jsonArgument, ...configArgument, ...remoteArgument },
   run: withErrorReporting(async ({ args }) => {
+    if (isRemote(args)) {
+      refuseOptions(args);
+      return remoteReactors(args);
+    }
     await withOperation(await loadConfig(args.config), async ({ reactors }) => {
       const found = await reactors.status();
       if (args.json) console.log(toJson(found));
@@ -32,8 +40,12 @@ const list = defineCommand({
 
 const show = defineCommand({
   meta: { name: 'show', description: 'Show a reactor, and the events whose handlers wait, for what and until when.' },
-  args: { ...nameArgument, ...jsonArgument, ...configArgument },
+  args: { ...nameArgument, ...jsonArgument, ...configArgument, ...remoteArgument },
   run: withErrorReporting(async ({ args }) => {
+    if (isRemote(args)) {
+      refuseOptions(args);
+      return remoteReactor(args, args.name);
+    }
     await withOperation(await loadConfig(args.config), async ({ reactors }) => {
       const status = (await reactors.status()).find(({ name }) => name === args.name);
       if (!status)
@@ -50,8 +62,12 @@ const show = defineCommand({
 
 const history = defineCommand({
   meta: { name: 'history', description: 'Show what operators did to a reactor: who, when and why; the latest first.' },
-  args: { ...nameArgument, ...jsonArgument, ...configArgument },
+  args: { ...nameArgument, ...jsonArgument, ...configArgument, ...remoteArgument },
   run: withErrorReporting(async ({ args }) => {
+    if (isRemote(args)) {
+      refuseOptions(args);
+      return remoteHistory(args, { reactor: args.name }, 1000);
+    }
     await withOperation(await loadConfig(args.config), async ({ reactors }) => {
       const operations = await reactors.history(args.name);
       if (args.json) console.log(toJson(operations));
@@ -75,23 +91,31 @@ const history = defineCommand({
 
 const pause = defineCommand({
   meta: { name: 'pause', description: 'Pause a reactor until it is resumed, also across restarts.' },
-  args: { ...nameArgument, ...reasonArgument, ...configArgument },
+  args: { ...nameArgument, ...reasonArgument, ...configArgument, ...remoteArgument },
   run: withErrorReporting(({ args }) =>
-    change(args, async (reactors, step) => {
-      await reactors.pause(args.name, step);
-      return `${args.name} is paused; 'refold reactor resume ${args.name}' resumes it.`;
-    }),
+    change(
+      args,
+      () => ({ pauseReactor: { reactor: args.name } }),
+      async (reactors, step) => {
+        await reactors.pause(args.name, step);
+        return `${args.name} is paused; 'refold reactor resume ${args.name}' resumes it.`;
+      },
+    ),
   ),
 });
 
 const resume = defineCommand({
   meta: { name: 'resume', description: 'Resume a reactor that was paused, or that stopped at an error.' },
-  args: { ...nameArgument, ...reasonArgument, ...configArgument },
+  args: { ...nameArgument, ...reasonArgument, ...configArgument, ...remoteArgument },
   run: withErrorReporting(({ args }) =>
-    change(args, async (reactors, step) => {
-      await reactors.resume(args.name, step);
-      return `${args.name} is resumed.`;
-    }),
+    change(
+      args,
+      () => ({ resumeReactor: { reactor: args.name } }),
+      async (reactors, step) => {
+        await reactors.resume(args.name, step);
+        return `${args.name} is resumed.`;
+      },
+    ),
   ),
 });
 
@@ -100,25 +124,33 @@ const rewind = defineCommand({
     name: 'rewind',
     description: 'Rewind a reactor: it handles all events after the position again, with the same message ids.',
   },
-  args: { ...nameArgument, ...positionArgument, ...reasonArgument, ...configArgument },
+  args: { ...nameArgument, ...positionArgument, ...reasonArgument, ...configArgument, ...remoteArgument },
   run: withErrorReporting(({ args }) =>
-    change(args, async (reactors, step) => {
-      const position = positionOf(args.position);
-      await reactors.rewind(args.name, position, step);
-      return `${args.name} continues after position ${integer(position)}: later events are handled again.`;
-    }),
+    change(
+      args,
+      () => ({ rewindReactor: { reactor: args.name, position: positionOf(args.position).toString() } }),
+      async (reactors, step) => {
+        const position = positionOf(args.position);
+        await reactors.rewind(args.name, position, step);
+        return `${args.name} continues after position ${integer(position)}: later events are handled again.`;
+      },
+    ),
   ),
 });
 
 const skip = defineCommand({
   meta: { name: 'skip', description: 'Have a reactor skip all events up to and including the position.' },
-  args: { ...nameArgument, ...positionArgument, ...reasonArgument, ...configArgument },
+  args: { ...nameArgument, ...positionArgument, ...reasonArgument, ...configArgument, ...remoteArgument },
   run: withErrorReporting(({ args }) =>
-    change(args, async (reactors, step) => {
-      const position = positionOf(args.position);
-      await reactors.skipAhead(args.name, position, step);
-      return `${args.name} continues after position ${integer(position)}: events up to there are skipped.`;
-    }),
+    change(
+      args,
+      () => ({ skipReactor: { reactor: args.name, position: positionOf(args.position).toString() } }),
+      async (reactors, step) => {
+        const position = positionOf(args.position);
+        await reactors.skipAhead(args.name, position, step);
+        return `${args.name} continues after position ${integer(position)}: events up to there are skipped.`;
+      },
+    ),
   ),
 });
 
@@ -133,13 +165,18 @@ const withdraw = defineCommand({
     version: { type: 'positional', description: 'Its newest version, such as 2', required: true },
     ...reasonArgument,
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(({ args }) =>
-    change(args, async (reactors, step) => {
-      const version = versionOf(args.version);
-      await reactors.withdraw(args.name, version, step);
-      return `${args.name}@${version} is withdrawn: the version below handles its events.`;
-    }),
+    change(
+      args,
+      () => ({ withdrawReactorVersion: { reactor: args.name, version: versionOf(args.version) } }),
+      async (reactors, step) => {
+        const version = versionOf(args.version);
+        await reactors.withdraw(args.name, version, step);
+        return `${args.name}@${version} is withdrawn: the version below handles its events.`;
+      },
+    ),
   ),
 });
 
@@ -148,24 +185,32 @@ const cancel = defineCommand({
     name: 'cancel',
     description: 'Leave out an event whose handler waits: it does not run again. What its steps did stays.',
   },
-  args: { ...nameArgument, ...positionArgument, ...reasonArgument, ...configArgument },
+  args: { ...nameArgument, ...positionArgument, ...reasonArgument, ...configArgument, ...remoteArgument },
   run: withErrorReporting(({ args }) =>
-    change(args, async (reactors, step) => {
-      const position = positionOf(args.position);
-      await reactors.cancel(args.name, position, step);
-      return `${args.name} does not continue with the event at position ${integer(position)}.`;
-    }),
+    change(
+      args,
+      () => ({ cancelWaitingEvent: { reactor: args.name, position: positionOf(args.position).toString() } }),
+      async (reactors, step) => {
+        const position = positionOf(args.position);
+        await reactors.cancel(args.name, position, step);
+        return `${args.name} does not continue with the event at position ${integer(position)}.`;
+      },
+    ),
   ),
 });
 
 const forget = defineCommand({
   meta: { name: 'forget', description: 'Remove a reactor that is not declared any more, with its dead letters.' },
-  args: { ...nameArgument, ...reasonArgument, ...configArgument },
+  args: { ...nameArgument, ...reasonArgument, ...configArgument, ...remoteArgument },
   run: withErrorReporting(({ args }) =>
-    change(args, async (reactors, step) => {
-      await reactors.forget(args.name, step);
-      return `${args.name} is forgotten.`;
-    }),
+    change(
+      args,
+      () => ({ forgetReactor: { reactor: args.name } }),
+      async (reactors, step) => {
+        await reactors.forget(args.name, step);
+        return `${args.name} is forgotten.`;
+      },
+    ),
   ),
 });
 
@@ -178,10 +223,21 @@ export const reactor = defineCommand({
   subCommands: { list, show, history, pause, resume, rewind, skip, cancel, withdraw, forget },
 });
 
+interface ChangeArguments {
+  readonly config: string | undefined;
+  readonly remote: string | undefined;
+  readonly reason: string | undefined;
+}
+
 async function change(
-  args: { readonly config: string | undefined; readonly reason: string | undefined },
+  args: ChangeArguments,
+  remoteAction: () => RemoteAction,
   work: (reactors: ReactorOperations, step: TransitionReason) => Promise<string>,
 ): Promise<void> {
+  if (isRemote(args)) {
+    refuseOptions({ ...args });
+    return act({ ...args, json: false }, remoteAction());
+  }
   await withOperation(await loadConfig(args.config), async ({ reactors, actor }) => {
     console.log(await work(reactors, { actor, reason: args.reason ?? 'by hand' }));
   });

@@ -1,4 +1,6 @@
 import { defineCommand } from 'citty';
+import { act } from '../remote/remote-action.ts';
+import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
@@ -12,9 +14,14 @@ export const activate = defineCommand({
     ...reasonArgument,
     ...jsonArgument,
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(async ({ args }) => {
     const { name, version } = parseVersionId(args.version);
+    if (isRemote(args)) {
+      refuseOptions(args);
+      return act(args, { activate: { version: args.version, allowBreaking: args.breaking ?? false } });
+    }
     await withOperation(await loadConfig(args.config), ({ lifecycle, actor }) =>
       lifecycle.activate(
         name,

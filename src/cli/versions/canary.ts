@@ -6,6 +6,9 @@ import { canaryFiguresText, canaryText } from '../../runtime/versions/canary-ste
 import { inEachStore } from '../../store/read-store.ts';
 import { readCanaryFigures } from '../../store/registry/canaries.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
+import { type ActionArguments, act } from '../remote/remote-action.ts';
+import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
+import { remoteCanaries } from '../remote/remote-versions.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { json } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
@@ -31,8 +34,10 @@ export const canary = defineCommand({
     ...reasonArgument,
     ...jsonArgument,
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(async ({ args }) => {
+    if (isRemote(args)) return remotely(args);
     const config = await loadConfig(args.config);
     if (args.version === undefined) return list(config, args.json ?? false);
     const { name, version } = parseVersionId(args.version);
@@ -56,6 +61,24 @@ export const canary = defineCommand({
     console.log(args.json ? json({ name, version, canary: rule }) : `${args.version} answers ${canaryText(rule)}.`);
   }),
 });
+
+interface CanaryArguments extends ActionArguments {
+  readonly version: string | undefined;
+  readonly percent: string | undefined;
+  readonly header: string | undefined;
+  readonly stop: boolean | undefined;
+  readonly breaking: boolean | undefined;
+}
+
+async function remotely(args: CanaryArguments): Promise<void> {
+  refuseOptions({ ...args });
+  const { version } = args;
+  if (version === undefined) return remoteCanaries(args);
+  if (args.stop) return act(args, { endCanary: { projection: parseVersionId(version).name } });
+  const { percent, header } = ruleOf(args.percent, args.header);
+  const condition = header === null ? {} : { header: header.name, headerValue: header.value };
+  await act(args, { startCanary: { version, percent, ...condition, allowBreaking: args.breaking ?? false } });
+}
 
 function ruleOf(percent: string | undefined, header: string | undefined): CanaryRule {
   if (percent === undefined && header === undefined)

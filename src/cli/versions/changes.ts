@@ -2,6 +2,8 @@ import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
 import { ageText, clientsText, type UsedChange, type UsedChanges } from '../../runtime/schema-changes/change-usage.ts';
 import { type FoldedChange, foldChanges, foldedText } from '../../schema/fold-changes.ts';
+import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
+import { remoteChanges } from '../remote/remote-comparisons.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { json } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
@@ -29,8 +31,14 @@ export const changes = defineCommand({
     },
     ...jsonArgument,
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(async ({ args }) => {
+    if (isRemote(args)) {
+      refuseOptions(args);
+      const [version, than] = args.newer === undefined ? [args.older] : [args.newer, args.older];
+      return remoteChanges(args, version, than);
+    }
     const config = await loadConfig(args.config);
     const versions = [args.older, args.newer].filter((id) => id !== undefined).map(parseVersionId);
     const found = await withOperation(config, async ({ schemaEvolution }): Promise<readonly Pending[]> => {

@@ -5,6 +5,8 @@ import { changesBetween } from '../../runtime/schema-changes/schema-changes.ts';
 import { diffVersions, type VersionDiff } from '../../runtime/verification/diff.ts';
 import { foldChanges, foldedText } from '../../schema/fold-changes.ts';
 import type { VersionChange } from '../../schema/version-changes.ts';
+import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
+import { remoteDiff } from '../remote/remote-comparisons.ts';
 import { declaredVersion } from '../shared/declared-version.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { integer } from '../shared/format.ts';
@@ -23,8 +25,13 @@ export const diff = defineCommand({
     newer: { type: 'positional', description: 'Such as cart_summary@2', required: true },
     json: { type: 'boolean', description: 'As JSON' },
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(async ({ args }) => {
+    if (isRemote(args)) {
+      refuseOptions(args);
+      return remoteDiff(args, args.older, args.newer);
+    }
     const config = await loadConfig(args.config);
     const older = declaredVersion(config, args.older);
     const newer = declaredVersion(config, args.newer);

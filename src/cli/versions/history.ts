@@ -2,6 +2,8 @@ import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
 import { inEachStore } from '../../store/read-store.ts';
 import { readTransitions, type Transition } from '../../store/registry/transitions.ts';
+import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
+import { remoteHistory } from '../remote/remote-versions.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
@@ -15,12 +17,19 @@ export const history = defineCommand({
     limit: { type: 'string', description: 'How many of the latest transitions', default: '50', valueHint: 'N' },
     json: { type: 'boolean', description: 'As JSON' },
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(async ({ args }) => {
     const limit = Number(args.limit);
     if (!Number.isInteger(limit) || limit < 1)
       throw new RefoldError('INVALID_CONFIG', `--limit is a whole number from 1 on, found '${args.limit}'.`);
-    const wanted = args.of === undefined ? {} : args.of.includes('@') ? parseVersionId(args.of) : { name: args.of };
+    const wanted: { name?: string; version?: number } =
+      args.of === undefined ? {} : args.of.includes('@') ? parseVersionId(args.of) : { name: args.of };
+    if (isRemote(args)) {
+      refuseOptions(args);
+      const { name, ...of } = wanted;
+      return remoteHistory(args, { ...(name === undefined ? {} : { projection: name }), ...of }, limit);
+    }
     const steps = await withOperation(await loadConfig(args.config), ({ stores }) =>
       inEachStore(stores, (db) => readTransitions(db, { ...wanted, limit })),
     );

@@ -1,4 +1,6 @@
 import { defineCommand } from 'citty';
+import { act } from '../remote/remote-action.ts';
+import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { json } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
@@ -11,6 +13,7 @@ const versionArguments = {
   ...reasonArgument,
   ...jsonArgument,
   ...configArgument,
+  ...remoteArgument,
 } as const;
 
 export const pause = defineCommand({
@@ -37,12 +40,24 @@ export const resume = defineCommand({
   ),
 });
 
+interface ChangeArguments {
+  readonly version: string;
+  readonly config: string | undefined;
+  readonly remote: string | undefined;
+  readonly reason: string | undefined;
+  readonly json: boolean | undefined;
+}
+
 async function change(
-  args: { readonly version: string; readonly config: string | undefined; readonly json: boolean | undefined },
+  args: ChangeArguments,
   paused: boolean,
   work: (operation: Operation, name: string, version: number) => Promise<void>,
 ): Promise<void> {
   const { name, version } = parseVersionId(args.version);
+  if (isRemote(args)) {
+    refuseOptions({ ...args });
+    return act(args, { [paused ? 'pause' : 'resume']: { version: args.version } });
+  }
   await withOperation(await loadConfig(args.config), (operation) => work(operation, name, version));
   const id = `${name}@${version}`;
   if (args.json) console.log(json({ name, version, paused }));

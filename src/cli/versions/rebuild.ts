@@ -13,6 +13,8 @@ import type { Database } from '../../store/postgres/database.ts';
 import { readVersion } from '../../store/registry/registry.ts';
 import { lastReason } from '../../store/registry/transitions.ts';
 import type { WhichSnapshot } from '../../store/tables/table-snapshots.ts';
+import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
+import { remoteRebuild } from '../remote/remote-rebuild.ts';
 import { declaredVersion } from '../shared/declared-version.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { duration, integer, json } from '../shared/format.ts';
@@ -53,12 +55,9 @@ export const rebuild = defineCommand({
     json: { type: 'boolean', description: 'As JSON' },
     ...reasonArgument,
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(async ({ args }) => {
-    const config = await loadConfig(args.config);
-    const projection = declaredVersion(config, args.version);
-    const { id, name, version } = projection;
-    const { readSchema } = config.database;
     const from = startArgument(args['from-snapshot'], args['from-position']);
     const inPlace = args['in-place'] === true;
     const accept = args['accept-dead-letters'] === true;
@@ -68,6 +67,14 @@ export const rebuild = defineCommand({
         'INVALID_CONFIG',
         `${accept ? '--accept-dead-letters' : '--cancel'} applies to the running rebuild; it can't be combined with other options.`,
       );
+    if (isRemote(args)) {
+      refuseOptions(args, 'wait');
+      return remoteRebuild(args);
+    }
+    const config = await loadConfig(args.config);
+    const projection = declaredVersion(config, args.version);
+    const { id, name, version } = projection;
+    const { readSchema } = config.database;
     await withOperation(config, async (operation) => {
       const { log, stores } = operation;
       const { db } = stores.of(projection);

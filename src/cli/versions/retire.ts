@@ -4,6 +4,8 @@ import { RefoldError } from '../../errors.ts';
 import { retirementOf } from '../../runtime/actions/retirement.ts';
 import { registriesOf } from '../../runtime/actions/version-basis.ts';
 import { refused } from '../../runtime/versions/expect-version.ts';
+import { act } from '../remote/remote-action.ts';
+import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
@@ -19,11 +21,17 @@ export const retire = defineCommand({
     ...reasonArgument,
     ...jsonArgument,
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(async ({ args }) => {
     const { name, version } = parseVersionId(args.version);
     const hours = Number(args.grace);
     if (!(hours >= 0)) throw new RefoldError('INVALID_CONFIG', `--grace is a number of hours, found '${args.grace}'.`);
+    if (isRemote(args)) {
+      // The API's `force` covers both.
+      refuseOptions(args, 'yes');
+      return act(args, { retire: { version: args.version, graceHours: hours, force: args.force ?? false } });
+    }
     await withOperation(await loadConfig(args.config), async ({ stores, dbOf, lifecycle, actor }) => {
       const { answering, losing } = await retirementOf(registriesOf(stores), await dbOf(name, version), name, version);
       if (answering !== null && !args.force)

@@ -1,7 +1,10 @@
 import { defineCommand } from 'citty';
+import { RefoldError } from '../../errors.ts';
 import { planRollback } from '../../runtime/actions/rollback-plan.ts';
 import { activeVersions, registriesOf } from '../../runtime/actions/version-basis.ts';
 import { refused } from '../../runtime/versions/expect-version.ts';
+import { act } from '../remote/remote-action.ts';
+import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { integer } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
@@ -19,9 +22,15 @@ export const rollback = defineCommand({
     ...reasonArgument,
     ...jsonArgument,
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(async ({ args }) => {
     const [name = '', version] = args.projection.split('@');
+    if (isRemote(args)) {
+      refuseOptions(args);
+      if (version !== undefined) throw new RefoldError('INVALID_CONFIG', `Name the projection only: '${name}'.`);
+      return act(args, { rollback: { projection: name } });
+    }
     const config = await loadConfig(args.config);
     await withOperation(config, async ({ stores, log, lifecycle, actor }) => {
       const registries = registriesOf(stores);

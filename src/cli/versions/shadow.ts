@@ -1,6 +1,9 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
 import type { Shadow } from '../../store/registry/shadows.ts';
+import { act } from '../remote/remote-action.ts';
+import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
+import { remoteShadows } from '../remote/remote-comparisons.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { integer, json } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
@@ -21,12 +24,21 @@ export const shadow = defineCommand({
     ...reasonArgument,
     ...jsonArgument,
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(async ({ args }) => {
     const { version: id, stop = false, 'one-of': oneOf } = args;
     const version = id === undefined ? undefined : parseVersionId(id);
     if (!version && (stop || oneOf !== undefined))
       throw new RefoldError('INVALID_CONFIG', '--one-of and --stop need a version, such as cart_summary@2.');
+    if (isRemote(args)) {
+      refuseOptions(args);
+      if (id !== undefined && stop) await act(args, { stopShadow: { version: id } });
+      else if (id !== undefined && oneOf !== undefined)
+        await act(args, { startShadow: { version: id, oneOf: Number(oneOf) } });
+      else await remoteShadows(args, id);
+      return;
+    }
     const shadows = await withOperation(await loadConfig(args.config), async ({ schemaEvolution, actor }) => {
       const step = { actor, reason: args.reason ?? 'by hand' };
       if (version && stop) await schemaEvolution.stopShadow(version.name, version.version, step);

@@ -4,6 +4,11 @@ import { restoreSnapshot } from '../../runtime/rebuilds/rebuild-in-place.ts';
 import { dropSnapshot, listSnapshots, takeSnapshot } from '../../runtime/rebuilds/table-snapshots.ts';
 import { inEachStore } from '../../store/read-store.ts';
 import type { TableSnapshot, WhichSnapshot } from '../../store/tables/table-snapshots.ts';
+import { act } from '../remote/remote-action.ts';
+import { openRemote } from '../remote/remote-api.ts';
+import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
+import { snapshotOf } from '../remote/remote-rebuild.ts';
+import { remoteSnapshots } from '../remote/remote-versions.ts';
 import { declaredVersion } from '../shared/declared-version.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { bytes, integer, json } from '../shared/format.ts';
@@ -18,8 +23,12 @@ const versionArgument = {
 
 const take = defineCommand({
   meta: { name: 'take', description: "Copy a version's table with its position, without interrupting anything." },
-  args: { ...versionArgument, ...jsonArgument, ...reasonArgument, ...configArgument },
+  args: { ...versionArgument, ...jsonArgument, ...reasonArgument, ...configArgument, ...remoteArgument },
   run: withErrorReporting(async ({ args }) => {
+    if (isRemote(args)) {
+      refuseOptions(args);
+      return act(args, { takeSnapshot: { version: args.version } });
+    }
     const config = await loadConfig(args.config);
     const { name, version } = parseVersionId(args.version);
     const { readSchema } = config.database;
@@ -39,8 +48,13 @@ const list = defineCommand({
     version: { type: 'positional', description: 'Such as cart_summary@2', required: false },
     ...jsonArgument,
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(async ({ args }) => {
+    if (isRemote(args)) {
+      refuseOptions(args);
+      return remoteSnapshots(args, args.version);
+    }
     const config = await loadConfig(args.config);
     const wanted = args.version === undefined ? undefined : parseVersionId(args.version);
     const snapshots = await withOperation(config, ({ stores }) =>
@@ -62,8 +76,16 @@ const restore = defineCommand({
     ...jsonArgument,
     ...reasonArgument,
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(async ({ args }) => {
+    if (isRemote(args)) {
+      refuseOptions(args);
+      const { version } = args;
+      return act(args, {
+        restoreSnapshot: { version, snapshot: await snapshotOf(openRemote(args.remote), version, args.snapshot) },
+      });
+    }
     const config = await loadConfig(args.config);
     const projection = declaredVersion(config, args.version);
     const which = snapshotArgument('--snapshot', args.snapshot);
@@ -87,11 +109,16 @@ const drop = defineCommand({
     snapshot: { type: 'string', description: 'Its number', required: true, valueHint: 'ID' },
     ...reasonArgument,
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(async ({ args }) => {
-    const config = await loadConfig(args.config);
     const { name, version } = parseVersionId(args.version);
     const id = snapshotNumber('--snapshot', args.snapshot);
+    if (isRemote(args)) {
+      refuseOptions(args);
+      return act({ ...args, json: false }, { dropSnapshot: { version: args.version, snapshot: String(id) } });
+    }
+    const config = await loadConfig(args.config);
     const step = { reason: args.reason ?? 'by hand' };
     await withOperation(config, async ({ dbOf, actor }) =>
       dropSnapshot(await dbOf(name, version), name, version, id, { actor, ...step }),

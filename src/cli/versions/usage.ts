@@ -3,6 +3,8 @@ import { RefoldError } from '../../errors.ts';
 import type { RecordedUsage } from '../../runtime/activation/schema-evolution.ts';
 import { ageText } from '../../runtime/schema-changes/change-usage.ts';
 import type { FieldUsage } from '../../store/registry/field-usage.ts';
+import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
+import { remoteUsage } from '../remote/remote-usage.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { integer, json } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
@@ -25,12 +27,17 @@ export const usage = defineCommand({
     client: { type: 'string', description: 'Only the fields that this client uses', valueHint: 'NAME' },
     ...jsonArgument,
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(async ({ args }) => {
     const { path, client, days: given = '30' } = args;
     const days = Number(given);
     if (!Number.isInteger(days) || days < 1)
       throw new RefoldError('INVALID_CONFIG', `--days is a whole number from 1 on, found '${given}'.`);
+    if (isRemote(args)) {
+      refuseOptions(args);
+      return remoteUsage(args, { path, client, days });
+    }
     const found = await withOperation(await loadConfig(args.config), ({ schemaEvolution }) =>
       schemaEvolution.usage({ days, paths: path === undefined ? undefined : [path] }),
     );

@@ -6,6 +6,8 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import { type Verification, verifyVersion } from '../../runtime/verification/verify.ts';
 import { type PayloadVerification, verifyPayloads } from '../../runtime/verification/verify-payloads.ts';
+import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
+import { remoteVerify } from '../remote/remote-comparisons.ts';
 import { declaredVersion } from '../shared/declared-version.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { integer } from '../shared/format.ts';
@@ -24,6 +26,7 @@ export const verify = defineCommand({
     'one-of': { type: 'string', description: 'Compare about one in this many rows', default: '1', valueHint: 'N' },
     json: { type: 'boolean', description: 'As JSON' },
     ...configArgument,
+    ...remoteArgument,
   },
   run: withErrorReporting(async ({ args }) => {
     const oneOf = Number(args['one-of']);
@@ -31,6 +34,10 @@ export const verify = defineCommand({
       throw new RefoldError('INVALID_CONFIG', `--one-of is a whole number from 1 on, found '${args['one-of']}'.`);
     if ((args.version === undefined) !== (args.payloads === true))
       throw new RefoldError('INVALID_CONFIG', `Name a version such as cart_summary@2, or pass '--payloads'.`);
+    if (isRemote(args)) {
+      refuseOptions(args, 'payloads');
+      return remoteVerify(args, args.version ?? '', oneOf);
+    }
     const config = await loadConfig(args.config);
     if (args.version === undefined) await payloads(config, args.json === true);
     else await rows(config, declaredVersion(config, args.version), { oneOf, json: args.json === true });
