@@ -137,7 +137,7 @@ test('an event leads to the row that it touched, before and after it in both ver
 test('a lost connection is shown, and found again without a reload', async () => {
   const admin: AdminPage = await openPage(browser, shop.page(operator), { width: 1280, scheme: 'light' });
   const { page } = admin;
-  await page.getByText('live', { exact: true }).waitFor();
+  await page.getByText('strict_prices@1').first().waitFor();
   await shop.stopGateway();
   await page.getByText('connection lost').waitFor();
   await page.getByText('trying again').waitFor();

@@ -1,6 +1,10 @@
+import type { ActionName } from '../gql/graphql.ts';
 import { useRights } from '../server/caller.ts';
 import { type Action, rightOf } from './action.ts';
 import { openAction } from './opened-action.tsx';
+
+/** What takes something away for good. */
+const cutting: ReadonlySet<ActionName> = new Set(['RETIRE', 'DISCARD_DEAD_LETTERS', 'DROP_SNAPSHOT', 'FORGET_REACTOR']);
 
 interface ActionButtonProps {
   readonly action: Action | undefined;
@@ -14,8 +18,15 @@ interface ActionButtonProps {
 export function ActionButton({ action, onDone, isDisabled = false }: ActionButtonProps) {
   const rights = useRights();
   if (!action || !rights.has(rightOf[action.name])) return null;
+  const tone = action.name === 'ACTIVATE' ? 'primary' : cutting.has(action.name) ? 'danger' : undefined;
   return (
-    <button type="button" disabled={isDisabled} onClick={() => openAction(action, onDone)} data-action={action.name}>
+    <button
+      type="button"
+      class={tone}
+      disabled={isDisabled}
+      onClick={() => openAction(action, onDone)}
+      data-action={action.name}
+    >
       {action.label}
     </button>
   );

@@ -81,20 +81,25 @@ export type Criticality =
   | 'SAFE';
 
 export type DeadLetterFilter = {
-  /** The message of the error as a group has it. */
+  /** The message of the error, whole or as a group has it. */
   error?: string | null | undefined;
   eventType?: string | null | undefined;
   /** Only those that failed, or only those that wait behind one. */
   failed?: boolean | null | undefined;
   /** Such as `cart_summary@2`, or the name of a reactor. */
   of?: string | number | null | undefined;
+  /** The frames of the stack as a group has them. */
+  stack?: string | null | undefined;
   streamId?: string | null | undefined;
 };
 
 export type DeadLetterGrouping =
+  /** The message, without the position and the stream of the event. */
   | 'ERROR'
   | 'EVENT'
   | 'OF'
+  /** Where the error was thrown. */
+  | 'STACK'
   | 'STREAM';
 
 /** Either `ids`, or all that match `filter`. A retry folds the dead letters of a row in order, from the first one, whichever of them is named. A discard leaves out the failed ones that are named, and folds what waited behind them. A run visits a bounded number. If `Outcome.next` is not null, run the action again with it as `after`, for the rest. */
@@ -325,15 +330,13 @@ export type DeadLettersQueryVariables = Exact<{
 export type DeadLettersQuery = { deadLetters: { next: string | null, items: Array<{ id: string, of: string, isReactor: boolean, position: string, eventType: string, streamId: string, key: unknown, attempts: number, at: string, requested: string | null, error: { message: string } | null }> } };
 
 export type DeadLetterDetailQueryVariables = Exact<{
-  of: string | number;
-  streamId: string;
-  eventType: string;
+  id: string | number;
   position: string;
   data: boolean;
 }>;
 
 
-export type DeadLetterDetailQuery = { deadLetters: { items: Array<{ id: string, error: { message: string, stack: string | null } | null, blocked: { value: number, isExact: boolean } }> }, event: { payload?: unknown, metadata?: unknown, position: string, id: string, family: string, streamId: string, streamPosition: string, type: string, payloadVersion: number, recordedAt: string, correlationId: string | null, causationId: string | null } | null };
+export type DeadLetterDetailQuery = { deadLetter: { error: { message: string, stack: string | null } | null, blocked: { value: number, isExact: boolean } } | null, event: { payload?: unknown, metadata?: unknown, position: string, id: string, family: string, streamId: string, streamPosition: string, type: string, payloadVersion: number, recordedAt: string, correlationId: string | null, causationId: string | null } | null };
 
 export type DeadLetterGroupsQueryVariables = Exact<{
   by: Array<DeadLetterGrouping> | DeadLetterGrouping;
@@ -342,7 +345,7 @@ export type DeadLetterGroupsQueryVariables = Exact<{
 }>;
 
 
-export type DeadLetterGroupsQuery = { deadLetterGroups: { visited: number, next: string | null, items: Array<{ error: string | null, eventType: string | null, streamId: string | null, of: string | null, count: number, waiting: number, firstPosition: string, lastAt: string }> } };
+export type DeadLetterGroupsQuery = { deadLetterGroups: { visited: number, next: string | null, items: Array<{ error: string | null, stack: string | null, eventType: string | null, streamId: string | null, of: string | null, count: number, waiting: number, firstPosition: string, lastAt: string }> } };
 
 export type DiscardsQueryVariables = Exact<{
   version: string | number;
@@ -447,7 +450,7 @@ export type VersionTableQueryVariables = Exact<{
 }>;
 
 
-export type VersionTableQuery = { version: { id: string, actions: Array<ActionName>, missingIndexes: Array<string>, table: { schema: string, name: string, rows: string, bytes: string, indexBytes: string, indexes: Array<{ name: string, definition: string, bytes: string, scans: string, isValid: boolean }> } | null, columns: Array<{ name: string, type: string, isKey: boolean, isHidden: boolean }>, snapshots: Array<{ id: string, position: string, rows: string, bytes: string, deadLetters: number, automatic: boolean, isOfThisCode: boolean, takenAt: string, actor: string, reason: string }> } | null };
+export type VersionTableQuery = { version: { id: string, actions: Array<ActionName>, missingIndexes: Array<string>, table: { schema: string, name: string, rows: string | null, bytes: string, indexBytes: string, indexes: Array<{ name: string, definition: string, bytes: string, scans: string, isValid: boolean }> } | null, columns: Array<{ name: string, type: string, isKey: boolean, isHidden: boolean }>, snapshots: Array<{ id: string, position: string, rows: string, bytes: string, deadLetters: number, automatic: boolean, isOfThisCode: boolean, takenAt: string, actor: string, reason: string }> } | null };
 
 export type VersionClientsQueryVariables = Exact<{
   id: string | number;
@@ -893,21 +896,15 @@ export const DeadLettersDocument = new TypedDocumentString(`
 }
     `) as unknown as TypedDocumentString<DeadLettersQuery, DeadLettersQueryVariables>;
 export const DeadLetterDetailDocument = new TypedDocumentString(`
-    query DeadLetterDetail($of: ID!, $streamId: String!, $eventType: String!, $position: BigInt!, $data: Boolean!) {
-  deadLetters(
-    filter: {of: $of, streamId: $streamId, eventType: $eventType}
-    first: 100
-  ) {
-    items {
-      id
-      error {
-        message
-        stack
-      }
-      blocked {
-        value
-        isExact
-      }
+    query DeadLetterDetail($id: ID!, $position: BigInt!, $data: Boolean!) {
+  deadLetter(id: $id) {
+    error {
+      message
+      stack
+    }
+    blocked {
+      value
+      isExact
     }
   }
   event(position: $position) {
@@ -933,6 +930,7 @@ export const DeadLetterGroupsDocument = new TypedDocumentString(`
   deadLetterGroups(by: $by, filter: $filter, after: $after) {
     items {
       error
+      stack
       eventType
       streamId
       of

@@ -17,6 +17,7 @@ type Group = DeadLetterGroupsQuery['deadLetterGroups']['items'][number];
 
 const groupings: readonly (readonly [DeadLetterGrouping, string])[] = [
   ['ERROR', 'error'],
+  ['STACK', 'stack'],
   ['EVENT', 'event type'],
   ['STREAM', 'stream'],
   ['OF', 'version or reactor'],
@@ -63,7 +64,7 @@ export function LetterGroups({ filter, params }: LetterGroupsProps) {
             caption="Groups of dead letters"
             columns={columnsFor(by, filter, pages.reload)}
             items={pages.items}
-            keyOf={(group) => JSON.stringify([group.error, group.eventType, group.streamId, group.of])}
+            keyOf={(group) => JSON.stringify([group.error, group.stack, group.eventType, group.streamId, group.of])}
             empty="There is no dead letter."
           />
           <Pager {...pages} name="groups" />
@@ -86,8 +87,9 @@ function columnsFor(
 ): readonly TableColumn<Group>[] {
   const has = (grouping: DeadLetterGrouping, column: TableColumn<Group>) => (by.includes(grouping) ? [column] : []);
   return [
-    { title: 'Letters', isNumber: true, cell: ({ count }) => number(count) },
-    ...has('ERROR', { title: 'Error', isText: true, cell: ({ error }) => error ?? 'wait behind another' }),
+    { title: 'Dead letters', isNumber: true, cell: ({ count }) => number(count) },
+    ...has('ERROR', { title: 'Error', isText: true, cell: ({ error }) => error ?? 'They wait behind another.' }),
+    ...has('STACK', { title: 'Stack', isText: true, cell: ({ stack }) => <Frames stack={stack} /> }),
     ...has('EVENT', { title: 'Event type', cell: ({ eventType }) => eventType ?? '–' }),
     ...has('STREAM', { title: 'Stream', cell: ({ streamId }) => streamId ?? '–' }),
     ...has('OF', { title: 'Of', cell: ({ of }) => of ?? '–' }),
@@ -117,11 +119,27 @@ function columnsFor(
   ];
 }
 
+/** Where the error was thrown; the other frames on demand. */
+function Frames({ stack }: { readonly stack: string | null | undefined }) {
+  if (!stack) return <>–</>;
+  const [first = '', ...others] = stack.split('\n').map((line) => line.trim());
+  if (others.length === 0) return <code>{first}</code>;
+  return (
+    <details>
+      <summary>
+        <code>{first}</code>
+      </summary>
+      <pre>{others.join('\n')}</pre>
+    </details>
+  );
+}
+
 function filterFor(group: Group, by: readonly DeadLetterGrouping[], filter: DeadLetterFilter): DeadLetterFilter {
-  const isWaiting = by.includes('ERROR') && group.error == null;
+  const isWaiting = group.waiting === group.count && (by.includes('ERROR') || by.includes('STACK'));
   return {
     ...filter,
     error: group.error ?? filter.error,
+    stack: group.stack ?? filter.stack,
     eventType: group.eventType ?? filter.eventType,
     streamId: group.streamId ?? filter.streamId,
     of: group.of ?? filter.of,
@@ -129,12 +147,13 @@ function filterFor(group: Group, by: readonly DeadLetterGrouping[], filter: Dead
   };
 }
 
-function addressOf({ of, eventType, streamId, error, failed }: DeadLetterFilter) {
+function addressOf({ of, eventType, streamId, error, stack, failed }: DeadLetterFilter) {
   return {
     of,
     eventType,
     streamId,
     error,
+    stack,
     kind: failed === true ? 'failed' : failed === false ? 'waiting' : undefined,
   };
 }

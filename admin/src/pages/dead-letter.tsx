@@ -20,10 +20,10 @@ interface LetterDialogProps {
 
 /** One dead letter: the error with its stack, the event, and what is blocked behind it. */
 export function LetterDialog({ letter, onDone, onClose }: LetterDialogProps) {
-  const { id, of, position, eventType, streamId, key } = letter;
+  const { id, of, position, eventType, key } = letter;
   const mayRead = useRights().has('DATA');
-  const { data, error } = useQuery(DeadLetterDetailDocument, { of, position, eventType, streamId, data: mayRead });
-  const detail = data?.deadLetters.items.find((each) => each.id === id);
+  const { data, error } = useQuery(DeadLetterDetailDocument, { id, position, data: mayRead });
+  const detail = data?.deadLetter;
   const done = () => {
     onDone();
     onClose();

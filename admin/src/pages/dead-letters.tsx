@@ -49,6 +49,12 @@ export function DeadLettersPage({ params }: { readonly params: URLSearchParams }
         values={params}
         onApply={(chosen) => go(to(['dead-letters'], { ...chosen, view: params.get('view'), by: params.get('by') }))}
       />
+      {filter.stack && (
+        <p class="quiet-text">
+          Only errors that were thrown at <code>{filter.stack.split('\n')[0]?.trim()}</code>{' '}
+          <a href={to(['dead-letters'], { ...values, stack: undefined })}>Show all</a>
+        </p>
+      )}
       <nav class="tabs" aria-label="Views of dead letters">
         <a
           href={to(['dead-letters'], { ...values, view: undefined })}
@@ -76,6 +82,7 @@ export function filterOf(params: URLSearchParams): DeadLetterFilter {
     eventType: text('eventType'),
     streamId: text('streamId'),
     error: text('error'),
+    stack: text('stack'),
     failed: kind === 'failed' ? true : kind === 'waiting' ? false : undefined,
   };
 }
@@ -98,7 +105,7 @@ function LetterList({ filter }: { readonly filter: DeadLetterFilter }) {
     setSelected(next);
   };
   return (
-    <Section title="Letters">
+    <Section title="List">
       <LetterActions
         chosen={chosen}
         filter={filter}
@@ -126,7 +133,7 @@ function LetterList({ filter }: { readonly filter: DeadLetterFilter }) {
             cell: ({ id, position, of }) => (
               <input
                 type="checkbox"
-                aria-label={`Select the letter at position ${position} of ${of}`}
+                aria-label={`Select the dead letter at position ${position} of ${of}`}
                 checked={selected.has(id)}
                 onChange={({ currentTarget }) => toggle(id, currentTarget.checked)}
               />

@@ -104,7 +104,9 @@ function HealthCounts({ overview }: { readonly overview: OverviewPartsFragment }
 
 function rolesOf(processes: OverviewPartsFragment['processes']): string {
   const roles = Map.groupBy(processes, ({ role }) => role ?? 'unknown');
-  return [...roles].map(([role, those]) => `${those.length} ${role}`).join(', ');
+  return [...roles]
+    .map(([role, those]) => `${those.length} ${role === 'all' ? 'gateway and worker' : role}`)
+    .join(', ');
 }
 
 interface VersionsProps {
@@ -184,7 +186,7 @@ function columnsWith(lags: ReadonlyMap<string, readonly LagAt[]>): readonly Tabl
     { title: 'Trend', isExtra: true, cell: ({ id }) => <Spark points={lags.get(id) ?? []} /> },
     { title: 'Events/s', isNumber: true, cell: Pace },
     {
-      title: 'Letters',
+      title: 'Dead letters',
       isNumber: true,
       cell: ({ id, deadLetters }) =>
         deadLetters.value > 0 ? <a href={to(['dead-letters'], { of: id })}>{count(deadLetters)}</a> : '0',

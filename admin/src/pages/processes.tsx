@@ -27,7 +27,7 @@ export function Processes({ overview }: { readonly overview: OverviewPartsFragme
             {
               title: 'Last heartbeat',
               isNumber: true,
-              cell: ({ heartbeatAt }) => `${duration((Date.parse(at) - Date.parse(heartbeatAt)) / 1000)} ago`,
+              cell: ({ heartbeatAt }) => heartbeatText((Date.parse(at) - Date.parse(heartbeatAt)) / 1000),
             },
           ]}
           items={processes.slice((shown - 1) * size, shown * size)}
@@ -57,6 +57,10 @@ export function Processes({ overview }: { readonly overview: OverviewPartsFragme
       </Section>
     </>
   );
+}
+
+function heartbeatText(seconds: number): string {
+  return seconds < 3 ? 'just now' : `${duration(seconds)} ago`;
 }
 
 const shownUnits = 3;

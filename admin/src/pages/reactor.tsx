@@ -3,7 +3,7 @@ import { ActionButton } from '../actions/action-button.tsx';
 import { cancelWaitingEvent, reactorAction, withdrawVersion } from '../actions/reactor-actions.ts';
 import { ReactorDetailDocument, type ReactorDetailQuery, ReactorHistoryDocument } from '../gql/graphql.ts';
 import { Figures, Section } from '../parts/figures.tsx';
-import { Ago, count, number, Time } from '../parts/format.tsx';
+import { Ago, count, counted, number, Time } from '../parts/format.tsx';
 import { Notice, ProcessorBadge } from '../parts/marks.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Loading, PagedTable, Pager, Table } from '../parts/table.tsx';
@@ -60,7 +60,7 @@ function Details({ reactor, onDone }: DetailsProps) {
         )}
         {deadLetters.value > 0 && (
           <Notice tone="warn">
-            <a href={to(['dead-letters'], { of: name })}>{count(deadLetters)} dead letters</a>
+            <a href={to(['dead-letters'], { of: name })}>{counted(deadLetters, 'dead letter')}</a>
           </Notice>
         )}
       </div>

@@ -23,7 +23,7 @@ function Canary({ canary }: { readonly canary: VersionDetail['canary'] }) {
   if (!canary)
     return (
       <Section title="Canary">
-        <p class="empty">It is no canary.</p>
+        <p class="empty">It is not a canary.</p>
       </Section>
     );
   return (

@@ -73,7 +73,8 @@ function RebuildStatus({ rebuild }: { readonly rebuild: NonNullable<VersionDetai
           { name: 'Form', value: rebuild.form },
           {
             name: 'From',
-            value: rebuild.snapshot ? `snapshot at ${number(rebuild.snapshot)}` : number(rebuild.startedAtPosition),
+            value: number(rebuild.startedAtPosition),
+            note: rebuild.snapshot ? `snapshot ${rebuild.snapshot}` : undefined,
           },
           { name: 'At', value: number(rebuild.position) },
           { name: 'Rate', value: `${number(rebuild.eventsPerSecond)} events/s` },

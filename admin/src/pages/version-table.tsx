@@ -66,7 +66,11 @@ function Size({ table, missing }: { readonly table: Stored['table']; readonly mi
         <Figures
           items={[
             { name: 'Table', value: <code>{`${table.schema}.${table.name}`}</code> },
-            { name: 'Rows', value: number(table.rows), note: 'estimated' },
+            {
+              name: 'Rows',
+              value: table.rows == null ? '–' : number(table.rows),
+              note: table.rows == null ? 'no estimate yet' : 'estimated',
+            },
             { name: 'Rows and values', value: bytes(table.bytes) },
             { name: 'Indexes', value: bytes(table.indexBytes) },
           ]}

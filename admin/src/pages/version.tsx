@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { ActionButton } from '../actions/action-button.tsx';
 import { versionAction } from '../actions/version-actions.ts';
 import { VersionDetailDocument, type VersionDetailQuery } from '../gql/graphql.ts';
-import { Ago, count } from '../parts/format.tsx';
+import { Ago, counted } from '../parts/format.tsx';
 import { HealthBadge, Notice } from '../parts/marks.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Loading } from '../parts/table.tsx';
@@ -127,7 +127,7 @@ function Standing({ version }: { readonly version: VersionDetail }) {
       )}
       {heldReason && (
         <Notice tone="warn" title="Held.">
-          {heldReason}
+          {heldReason} <a href={to(['versions', version.id, 'rollout'])}>What changes for clients</a>
         </Notice>
       )}
       {paused && (
@@ -152,7 +152,7 @@ function Standing({ version }: { readonly version: VersionDetail }) {
       )}
       {version.deadLetters.value > 0 && (
         <Notice tone="warn">
-          <a href={to(['dead-letters'], { of: version.id })}>{count(version.deadLetters)} dead letters</a>
+          <a href={to(['dead-letters'], { of: version.id })}>{counted(version.deadLetters, 'dead letter')}</a>
         </Notice>
       )}
     </div>

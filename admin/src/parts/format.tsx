@@ -14,12 +14,18 @@ export function count({ value, isExact }: { readonly value: number; readonly isE
   return `${number(value)}${isExact ? '' : '+'}`;
 }
 
+/** `1 dead letter`, `1,000+ dead letters` */
+export function counted(amount: { readonly value: number; readonly isExact: boolean }, name: string): string {
+  return `${count(amount)} ${name}${amount.value === 1 && amount.isExact ? '' : 's'}`;
+}
+
 /** `2h 5m` */
 export function duration(seconds: number): string {
   if (seconds < 1) return seconds <= 0 ? '0s' : `${Math.round(seconds * 1000)}ms`;
-  if (seconds < 60) return `${Math.round(seconds)}s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes}m ${Math.round(seconds % 60)}s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole}s`;
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) return `${minutes}m ${whole % 60}s`;
   const hours = Math.floor(minutes / 60);
   return hours < 48 ? `${hours}h ${minutes % 60}m` : `${Math.floor(hours / 24)}d ${hours % 24}h`;
 }

@@ -1,10 +1,10 @@
 import { versionName } from '../../runtime/inspection/application.ts';
-import { readLetterGroups, readLetterPage } from '../../runtime/inspection/letters.ts';
+import { readLetter, readLetterGroups, readLetterPage } from '../../runtime/inspection/letters.ts';
 import { readDiscardPage } from '../../store/browsing/browse-letters.ts';
 import { DeadLetterFilter, letterFilter } from '../types/action-types.ts';
 import { builder } from '../types/builder.ts';
 import { cursor, isKeyPlace, isLetterPlace, pageSize, placeAt } from '../types/cursors.ts';
-import { DeadLetterGroups, DeadLetterPage, DiscardPage } from '../types/letter-types.ts';
+import { DeadLetter, DeadLetterGroups, DeadLetterPage, DiscardPage } from '../types/letter-types.ts';
 import { DeadLetterGrouping } from '../types/shared-types.ts';
 
 builder.queryFields((t) => ({
@@ -19,10 +19,17 @@ builder.queryFields((t) => ({
       return { items: [...letters], next: next && cursor(next) };
     },
   }),
+  deadLetter: t.field({
+    type: DeadLetter,
+    nullable: true,
+    description: 'One dead letter. Null if it is gone.',
+    args: { id: t.arg.id({ required: true }) },
+    resolve: (_, { id }, { services }) => readLetter(services.application.db, id),
+  }),
   deadLetterGroups: t.field({
     type: DeadLetterGroups,
     description:
-      'Dead letters, counted by error, event and stream. Visits a bounded number; pass `next` as `after` to count on.',
+      'Dead letters, counted by error, stack, event and stream. Visits a bounded number; pass `next` as `after` to count on.',
     args: {
       by: t.arg({ type: [DeadLetterGrouping], required: true }),
       filter: t.arg({ type: DeadLetterFilter }),

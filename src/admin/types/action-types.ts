@@ -15,7 +15,8 @@ export const DeadLetterFilter = builder.inputType('DeadLetterFilter', {
     of: t.id({ description: 'Such as `cart_summary@2`, or the name of a reactor.' }),
     eventType: t.string(),
     streamId: t.string(),
-    error: t.string({ description: 'The message of the error as a group has it.' }),
+    error: t.string({ description: 'The message of the error, whole or as a group has it.' }),
+    stack: t.string({ description: 'The frames of the stack as a group has them.' }),
     failed: t.boolean({ description: 'Only those that failed, or only those that wait behind one.' }),
   }),
 });

@@ -74,7 +74,12 @@ DeadLetterPage.implement({
 export const DeadLetterGroup = builder.objectRef<LetterGroups['groups'][number]>('DeadLetterGroup');
 DeadLetterGroup.implement({
   fields: (t) => ({
-    error: t.expose('error', { type: 'String', nullable: true, description: 'Those of `by`; the others are null.' }),
+    error: t.expose('error', {
+      type: 'String',
+      nullable: true,
+      description: 'The message, without the position and the stream of the event. Only what `by` names is not null.',
+    }),
+    stack: t.expose('stack', { type: 'String', nullable: true, description: 'The frames of the stack.' }),
     eventType: t.expose('eventType', { type: 'String', nullable: true }),
     streamId: t.expose('streamId', { type: 'String', nullable: true }),
     of: t.expose('of', { type: 'ID', nullable: true }),

@@ -79,7 +79,8 @@ export const EventOrder = builder.enumType('EventOrder', {
 
 export const DeadLetterGrouping = builder.enumType('DeadLetterGrouping', {
   values: {
-    ERROR: { value: 'error' },
+    ERROR: { value: 'error', description: 'The message, without the position and the stream of the event.' },
+    STACK: { value: 'stack', description: 'Where the error was thrown.' },
     EVENT: { value: 'event' },
     STREAM: { value: 'stream' },
     OF: { value: 'of' },

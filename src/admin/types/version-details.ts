@@ -1,8 +1,10 @@
 import { RefoldError } from '../../errors.ts';
+import type { VersionSurroundings } from '../../runtime/actions/possible-actions.ts';
 import { countBound, type InspectedApplication } from '../../runtime/inspection/application.ts';
 import { type AuditEntry, type AuditFilter, readAuditPage } from '../../runtime/inspection/audit-log.ts';
-import type { InspectedVersion } from '../../runtime/inspection/overview.ts';
+import type { InspectedVersion, Overview } from '../../runtime/inspection/overview.ts';
 import { listSnapshots } from '../../runtime/rebuilds/table-snapshots.ts';
+import { readDiscardPage } from '../../store/browsing/browse-letters.ts';
 import { readLagTrend, readRuns } from '../../store/browsing/browse-runs.ts';
 import { readPins } from '../../store/browsing/browse-usage.ts';
 import { readTableFacts } from '../../store/browsing/table-facts.ts';
@@ -59,6 +61,25 @@ export function lagTrendOf(
 
 export async function shadowOf({ db }: InspectedApplication, { status: { name, version } }: InspectedVersion) {
   return (await readShadows(db, name, version))[0] ?? null;
+}
+
+/** What else decides which actions it offers. */
+export async function surroundingsOf(
+  application: InspectedApplication,
+  { versions }: Overview,
+  version: InspectedVersion,
+): Promise<VersionSurroundings> {
+  const { name, version: number } = version.status;
+  const active = versions.filter(({ status }) => status.name === name && status.state === 'active');
+  const shadow = await shadowOf(application, version);
+  const discards = await readDiscardPage(application.db, { name, version: number, after: null, limit: 1 });
+  return {
+    isDeclared: version.declared !== undefined,
+    isAboveActive:
+      active.length > 1 && active.every(({ status }) => status.version <= number) && version.status.state === 'active',
+    isShadow: shadow !== null && shadow.stoppedAt === null,
+    hasDiscards: discards.length > 0,
+  };
 }
 
 export async function snapshotsOf(

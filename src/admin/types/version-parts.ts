@@ -251,7 +251,11 @@ Table.implement({
   fields: (t) => ({
     schema: t.expose('schema', { type: 'String' }),
     name: t.expose('name', { type: 'String' }),
-    rows: t.expose('rows', { type: 'BigInt', description: "PostgreSQL's estimate." }),
+    rows: t.expose('rows', {
+      type: 'BigInt',
+      nullable: true,
+      description: "PostgreSQL's estimate. Null until it has analyzed the table.",
+    }),
     bytes: t.expose('bytes', { type: 'BigInt' }),
     indexBytes: t.expose('indexBytes', { type: 'BigInt' }),
     indexes: t.field({ type: [Index], resolve: ({ indexes }) => [...indexes] }),

@@ -11,7 +11,17 @@ import { builder } from './builder.ts';
 import { Overview } from './overview-types.ts';
 import { Reactor } from './reactor-types.ts';
 import { ActionName, Count, Health, ProcessorError, VersionState } from './shared-types.ts';
-import { columnsOf, historyOf, lagTrendOf, pinsOf, runsOf, shadowOf, snapshotsOf, tableOf } from './version-details.ts';
+import {
+  columnsOf,
+  historyOf,
+  lagTrendOf,
+  pinsOf,
+  runsOf,
+  shadowOf,
+  snapshotsOf,
+  surroundingsOf,
+  tableOf,
+} from './version-details.ts';
 import {
   Canary,
   Column,
@@ -69,7 +79,8 @@ Version.implement({
     actions: t.field({
       type: [ActionName],
       description: "The actions that its state allows, whatever the caller's rights are.",
-      resolve: (one) => actionsOfVersion(one.status, one.declared !== undefined),
+      resolve: async (one, _args, { services }) =>
+        actionsOfVersion(one.status, await surroundingsOf(services.application, await services.overview.read(), one)),
     }),
   }),
 });
@@ -108,8 +119,7 @@ builder.objectFields(Version, (t) => ({
     type: 'Float',
     nullable: true,
     description: 'Seconds until it has caught up at this pace. Null if it has, or if it does not move.',
-    resolve: ({ status, pace }) =>
-      status.state === 'retired' || status.lagEvents === 0n ? null : etaOf(status.lag, pace),
+    resolve: ({ status, pace }) => (status.lagEvents === 0n || !isMoving(status) ? null : etaOf(status.lag, pace)),
   }),
   lagTrend: t.field({
     type: [LagPoint],
@@ -188,6 +198,11 @@ builder.objectFields(Version, (t) => ({
     resolve: (one, { days }, { services }) => pinsOf(services.application, one, days),
   }),
 }));
+
+/** Its pace is that of the last minute. It may have stopped since. */
+function isMoving({ state, paused, error }: InspectedVersion['status']): boolean {
+  return state !== 'retired' && paused === null && error === null;
+}
 
 export const VersionPage = builder.objectRef<{ readonly items: InspectedVersion[]; readonly next: string | null }>(
   'VersionPage',

@@ -2,18 +2,28 @@ import type { InspectedReactor } from '../inspection/overview.ts';
 import type { VersionStatus } from '../monitoring/status.ts';
 import type { ActionName } from './action.ts';
 
+/** What else decides which actions a version offers. */
+export interface VersionSurroundings {
+  readonly isDeclared: boolean;
+  /** Whether a rollback of its projection takes it out of service: it is the highest of several active versions. */
+  readonly isAboveActive: boolean;
+  /** Whether live queries are compared on it. */
+  readonly isShadow: boolean;
+  readonly hasDiscards: boolean;
+}
+
 /** The actions that the state of a version allows at first sight. A preview says whether one would be refused. */
-export function actionsOfVersion(version: VersionStatus, isDeclared: boolean): ActionName[] {
-  const { state, paused, canary, rebuild, heldReason, deadLetters } = version;
+export function actionsOfVersion(version: VersionStatus, surroundings: VersionSurroundings): ActionName[] {
+  const { state, paused, canary, rebuild, deadLetters } = version;
+  const { isDeclared, isAboveActive, isShadow, hasDiscards } = surroundings;
   if (state === 'retired') return [];
   const isBuilt = state === 'ready' || state === 'active';
   const possible: readonly (readonly [ActionName, boolean])[] = [
     ['activate', state === 'ready' && !paused],
-    ['rollback', state === 'active'],
+    ['rollback', isAboveActive],
     ['rebuild', isDeclared && !paused && rebuild === null && state !== 'building'],
     ['cancelRebuild', rebuild?.form === 'beside'],
     ['acceptRebuild', rebuild?.form === 'beside' && rebuild.heldReason !== null],
-    ['retire', true],
     ['pause', !paused],
     ['resume', paused !== null],
     ['takeSnapshot', isBuilt],
@@ -21,11 +31,12 @@ export function actionsOfVersion(version: VersionStatus, isDeclared: boolean): A
     ['dropSnapshot', true],
     ['startCanary', state === 'ready' && !paused],
     ['endCanary', canary !== null],
-    ['startShadow', state === 'ready'],
-    ['stopShadow', state === 'ready' && heldReason !== undefined],
+    ['startShadow', state === 'ready' && !isShadow],
+    ['stopShadow', isShadow],
     ['retryDeadLetters', isDeclared && deadLetters > 0],
     ['discardDeadLetters', isDeclared && deadLetters > 0],
-    ['recallDiscards', isDeclared],
+    ['recallDiscards', isDeclared && hasDiscards],
+    ['retire', true],
   ];
   return possible.flatMap(([action, isPossible]) => (isPossible ? [action] : []));
 }

@@ -9,6 +9,7 @@ import {
   type LetterSource,
   readLetterSources,
   readLetters,
+  readLettersAt,
 } from '../../store/browsing/browse-letters.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { type BoundedCount, boundedCount, countBound } from './application.ts';
@@ -117,7 +118,7 @@ function add(
   groups: Map<string, LetterGroup & { readonly of: string | null }>,
   group: LetterGroup & { of: string | null },
 ) {
-  const key = JSON.stringify([group.of, group.error, group.eventType, group.streamId]);
+  const key = JSON.stringify([group.of, group.error, group.stack, group.eventType, group.streamId]);
   const known = groups.get(key);
   groups.set(
     key,
@@ -131,6 +132,14 @@ function add(
         }
       : group,
   );
+}
+
+/** One dead letter. Null if it is gone. @throws RefoldError `BAD_USER_INPUT` */
+export async function readLetter(db: Queryable, id: string): Promise<InspectedLetter | null> {
+  const { of, number } = parseLetterId(id);
+  const [source] = await readLetterSources(db, of);
+  const [letter] = source ? await readLettersAt(db, source, [number]) : [];
+  return source && letter ? { ...letter, source } : null;
 }
 
 /** How many later dead letters wait behind one. */

@@ -7,8 +7,10 @@ import type { LetterError } from '../statements/stored-json.ts';
 export interface LetterFilter {
   readonly eventType?: string | undefined;
   readonly streamId?: string | undefined;
-  /** The whole message of the error. */
+  /** The message of the error, whole or as {@link LetterGroup} has it. */
   readonly error?: string | undefined;
+  /** The frames of the error's stack as {@link LetterGroup} has them. */
+  readonly stack?: string | undefined;
   /** Only those that failed, or only those that wait behind one. */
   readonly failed?: boolean | undefined;
 }
@@ -71,14 +73,26 @@ function visited({ isReactor }: LetterSource): string {
     : `select ${columnsOfTable} from refold.dead_letters where table_name = $1 and id > $2 and ($4::bigint is null or id <= $4) order by id limit $3`;
 }
 
+// Each message names its event and its row: with them, the same error of a million events would be a million groups.
+const place = ` at position \\d+? \\((?:stream '.*?', event [^ )]+?|event \\d+? of its stream|'[^']+?'(?: of stream '.*?')?)\\)(?=: | failed)`;
+const row = ` the row \\[.*?\\] that `;
+const commonMessage = `regexp_replace(regexp_replace(error ->> 'message', '${quoted(place)}', ''), '${row}', ' a row that ')`;
+// Without the message, which the first lines of a stack repeat: errors of one place belong together whatever values they name.
+const frames = `ltrim(regexp_replace(error ->> 'stack', '^.*?(\\n\\s+at |$)', '\\1'), E'\\n ')`;
+
+function quoted(text: string): string {
+  return text.replaceAll("'", "''");
+}
+
 const matches = `
   ($5::text is null or "eventType" = $5)
   and ($6::text is null or "streamId" = $6)
-  and ($7::text is null or error ->> 'message' = $7)
-  and ($8::boolean is null or (error is not null) = $8)`;
+  and ($7::text is null or error ->> 'message' = $7 or ${commonMessage} = $7)
+  and ($8::boolean is null or (error is not null) = $8)
+  and ($9::text is null or ${frames} = $9)`;
 
-function filterValues({ eventType, streamId, error, failed }: LetterFilter): unknown[] {
-  return [eventType ?? null, streamId ?? null, error ?? null, failed ?? null];
+function filterValues({ eventType, streamId, error, failed, stack }: LetterFilter): unknown[] {
+  return [eventType ?? null, streamId ?? null, error ?? null, failed ?? null, stack ?? null];
 }
 
 export interface LetterWindow {
@@ -114,10 +128,13 @@ export async function readLetters(
 }
 
 /** By what dead letters are counted. */
-export type LetterGrouping = 'error' | 'event' | 'stream';
+export type LetterGrouping = 'error' | 'stack' | 'event' | 'stream';
 
 export interface LetterGroup {
+  /** The message, without the position and the stream of the event. */
   readonly error: string | null;
+  /** The frames of the stack. */
+  readonly stack: string | null;
   readonly eventType: string | null;
   readonly streamId: string | null;
   readonly count: number;
@@ -137,16 +154,17 @@ export async function countLetters(
     text: `
       with visited as materialized (${visited(source)}), groups as (
         select
-          case when $9 then error ->> 'message' end as error,
-          case when $10 then "eventType" end as "eventType",
-          case when $11 then "streamId" end as "streamId",
+          case when $10 then ${commonMessage} end as error,
+          case when $11 then ${frames} end as stack,
+          case when $12 then "eventType" end as "eventType",
+          case when $13 then "streamId" end as "streamId",
           count(*)::integer as count,
           count(*) filter (where visited.error is null)::integer as waiting,
           min(position)::text as "firstPosition",
           max(at) as "lastAt"
         from visited
         where ${matches}
-        group by 1, 2, 3
+        group by 1, 2, 3, 4
         order by count(*) desc
         limit 1000
       )
@@ -161,6 +179,7 @@ export async function countLetters(
       null,
       ...filterValues(filter),
       by.includes('error'),
+      by.includes('stack'),
       by.includes('event'),
       by.includes('stream'),
     ],

@@ -28,7 +28,7 @@ export async function readTableFacts(db: Queryable, name: string, version: numbe
         class.oid,
         table_schema as schema,
         table_name as name,
-        greatest(reltuples, 0)::bigint as rows,
+        nullif(reltuples, -1)::bigint as rows,
         pg_table_size(class.oid) as bytes,
         pg_indexes_size(class.oid) as "indexBytes"
       from refold.projections
