@@ -103,12 +103,47 @@ export async function tryDev(
       writeFileSync(file, readFileSync(file, 'utf8').replace('+ payload.quantity', '+ payload.quantity * 10'));
       await prints('{"data":{"cartSummary":{"cartId":"c1","itemsCount":20}}}');
     });
+    await timed('a new version', async () => {
+      addVersion(project);
+      await dev.prints(/cart_summary@3 is building/);
+      await dev.prints(/cart_summary@3 is active/);
+      // The subscription stays open, and so does the address.
+      await prints('{"data":{"cartSummary":{"cartId":"c1","itemsCount":-20}}}');
+      const asked = await ask(url, '{ cartSummary(cartId: "c1") { itemsCount isLarge } }');
+      expectText(asked, '{"data":{"cartSummary":{"itemsCount":-20,"isLarge":true}}}');
+    });
   } finally {
     if (watching.pid !== undefined) process.kill(-watching.pid);
     await dev.stop();
   }
   if (!readFileSync(join(project, 'schema.graphql'), 'utf8').includes('type CartSummary '))
     throw new Error('refold dev did not write schema.graphql.');
+}
+
+/** Copies a version, gives it another number, a column and another fold, and lists it. */
+function addVersion(project: string): void {
+  const change = (from: string, to: string, changes: readonly (readonly [string, string])[]) => {
+    let text = readFileSync(join(project, from), 'utf8');
+    for (const [before, after] of changes) {
+      if (!text.includes(before)) throw new Error(`${from} lacks ${before}`);
+      text = text.replaceAll(before, after);
+    }
+    writeFileSync(join(project, to), text);
+  };
+  change('src/cart-summary.v2.ts', 'src/cart-summary.v3.ts', [
+    ['cartSummaryV2', 'cartSummaryV3'],
+    ['version: 2', 'version: 3'],
+    ['+ payload.quantity * 10', '- payload.quantity * 10'],
+    ['itemsCount: t.integer().index(),', 'itemsCount: t.integer().index(),\n    isLarge: t.boolean(),'],
+    ['itemsCount: (', 'isLarge: true, itemsCount: ('],
+  ]);
+  change('refold.config.ts', 'refold.config.ts', [
+    [
+      "import { cartSummaryV2 } from './src/cart-summary.v2.ts';",
+      "import { cartSummaryV2 } from './src/cart-summary.v2.ts';\nimport { cartSummaryV3 } from './src/cart-summary.v3.ts';",
+    ],
+    ['cartSummaryV2]', 'cartSummaryV2, cartSummaryV3]'],
+  ]);
 }
 
 function startDev(project: string, env: NodeJS.ProcessEnv) {
@@ -120,8 +155,10 @@ function startDev(project: string, env: NodeJS.ProcessEnv) {
   });
   // npm ends with the signal, after the program has ended.
   const ended = new Promise<string>((done) => child.once('close', (code, signal) => done(signal ?? String(code))));
+  const prints = printsOf(child.stdout);
   return {
-    url: printsOf(child.stdout)(/GraphQL +(http:\S+)\/graphql/).then((match) => match[1] as string), // part of the match
+    prints,
+    url: prints(/GraphQL +(http:\S+)\/graphql/).then((match) => match[1] as string), // part of the match
     async stop() {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGINT');
       const how = await ended;

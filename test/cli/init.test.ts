@@ -73,7 +73,7 @@ test.each([
   for (const name of ['AGENTS.md', 'Dockerfile'])
     expect(await readFile(join(folder, name), 'utf8')).not.toContain('{{');
 
-  // Its tests pass. test/system/new-project.test.ts tries all of it, with the package installed.
+  // Its tests pass. scripts/created-projects.ts tries all of it, with the package installed.
   const packages = join(folder, 'node_modules');
   await mkdir(join(packages, 'refold'), { recursive: true });
   await symlink(resolve('node_modules/zod'), join(packages, 'zod'));

@@ -37,7 +37,7 @@ export interface AdminContext {
 }
 
 // The texts of numbers that JavaScript cannot hold exactly are checked by the scalars.
-interface Scalar<Input> {
+export interface Scalar<Input> {
   Input: Input;
   Output: unknown;
 }
