@@ -105,7 +105,7 @@ export async function tryDev(
     });
     await timed('a new version', async () => {
       addVersion(project);
-      await dev.prints(/cart_summary@3 is building/);
+      await dev.prints(/cart_summary@3 is new, so it is built/);
       await dev.prints(/cart_summary@3 is active/);
       // The subscription stays open, and so does the address.
       await prints('{"data":{"cartSummary":{"cartId":"c1","itemsCount":-20}}}');
