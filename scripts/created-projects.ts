@@ -84,6 +84,8 @@ export async function tryDev(
 ): Promise<void> {
   const dev = startDev(project, environment);
   const url = await timed('dev', () => dev.url);
+  const page = await fetch(`${url}/admin/`);
+  if (!page.ok) throw new Error(`The admin page answers with ${page.status}: ${await page.text()}`);
   const item = '{ cartId: "c1", name: "Mug", quantity: 2, unitPrice: "12.50" }';
   const added = await timed('first command', () =>
     ask(url, `mutation { addItem(input: ${item}) { cartSummary { itemsCount totalAmount } } }`),
