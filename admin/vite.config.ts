@@ -7,7 +7,7 @@ export default defineConfig({
   publicDir: false,
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
-    outDir: '../dist/admin',
+    outDir: '../dist/admin-page',
     emptyOutDir: true,
     target: ['chrome123', 'firefox120', 'safari17.5'],
     modulePreload: { polyfill: false },

@@ -1,5 +1,5 @@
 /**
- * `npm run build:admin`: builds the admin page into `dist/admin`, unless it was built from the same sources. It runs after `npm ci` (`prepare`),
+ * `npm run build:admin`: builds the admin page into `dist/admin-page`, unless it was built from the same sources. It runs after `npm ci` (`prepare`),
  * because a gateway that runs from the sources serves the built page, too.
  */
 import { createHash } from 'node:crypto';
@@ -21,7 +21,7 @@ const root = resolve(import.meta.dirname, '..');
 const dist = join(root, 'dist');
 
 export async function buildAdminPage(): Promise<void> {
-  const folder = join(dist, 'admin');
+  const folder = join(dist, 'admin-page');
   const note = join(folder, 'built-from.txt');
   const sources = fingerprint();
   if (readIfThere(note) === sources) return;

@@ -101,7 +101,7 @@ async function checkFiles(tarball: string): Promise<void> {
   const targets = Object.values(manifest.exports).flatMap((target) =>
     typeof target === 'string' ? [target] : Object.values(target),
   );
-  const missing = [...targets, ...Object.values(manifest.bin), ...manifest.files, 'dist/admin/index.html'].filter(
+  const missing = [...targets, ...Object.values(manifest.bin), ...manifest.files, 'dist/admin-page/index.html'].filter(
     (file) => !existsSync(join(unpacked, file)),
   );
   if (missing.length > 0) throw new Error(`package.json promises files that the package lacks: ${missing.join(', ')}`);

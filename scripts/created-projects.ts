@@ -84,6 +84,8 @@ export async function tryDev(
 ): Promise<void> {
   const dev = startDev(project, environment);
   const url = await timed('dev', () => dev.url);
+  const page = await fetch(`${url}/admin/`);
+  if (!page.ok) throw new Error(`The admin page answers with ${page.status}: ${await page.text()}`);
   const item = '{ cartId: "c1", name: "Mug", quantity: 2, unitPrice: "12.50" }';
   const added = await timed('first command', () =>
     ask(url, `mutation { addItem(input: ${item}) { cartSummary { itemsCount totalAmount } } }`),
@@ -105,7 +107,7 @@ export async function tryDev(
     });
     await timed('a new version', async () => {
       addVersion(project);
-      await dev.prints(/cart_summary@3 is building/);
+      await dev.prints(/cart_summary@3 is new, so it is built/);
       await dev.prints(/cart_summary@3 is active/);
       // The subscription stays open, and so does the address.
       await prints('{"data":{"cartSummary":{"cartId":"c1","itemsCount":-20}}}');

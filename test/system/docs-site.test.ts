@@ -7,9 +7,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { extname, join, posix } from 'node:path';
 import { text } from 'node:stream/consumers';
-import sparticuz from '@sparticuz/chromium';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { launchBrowser } from '../support/browser.ts';
 
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -38,8 +38,7 @@ beforeAll(async () => {
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // a TCP server
-  // The users of test machines may be root, for whom Chromium has no sandbox.
-  browser = await chromium.launch({ executablePath: await sparticuz.executablePath(), args: ['--no-sandbox'] });
+  browser = await launchBrowser();
 });
 afterAll(async () => {
   await browser.close();

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { ActionButton } from '../actions/action-button.tsx';
 import { letterAction } from '../actions/letter-actions.ts';
 import { type DeadLetterFilter, DeadLettersDocument, type DeadLettersQuery } from '../gql/graphql.ts';
@@ -92,6 +92,7 @@ function LetterList({ filter }: { readonly filter: DeadLetterFilter }) {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [opened, setOpened] = useState<Letter>();
   const { reload } = pages;
+  useReloadOnChange(reload);
   const chosen = pages.items.filter(({ id }) => selected.has(id)).map(({ id }) => id);
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   const done = () => {
@@ -165,6 +166,17 @@ function LetterList({ filter }: { readonly filter: DeadLetterFilter }) {
       {opened && <LetterDialog letter={opened} onDone={done} onClose={() => setOpened(undefined)} />}
     </Section>
   );
+}
+
+/** Reads the list again when their number has changed: the owner of a reactor retries and discards in the background. */
+function useReloadOnChange(reload: () => void): void {
+  const amount = useStore(live).overview?.deadLetters.value;
+  const shown = useRef(amount);
+  useEffect(() => {
+    if (amount === shown.current) return;
+    shown.current = amount;
+    reload();
+  }, [amount]);
 }
 
 function Failure({ error, requested }: Letter) {

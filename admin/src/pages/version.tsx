@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { ActionButton } from '../actions/action-button.tsx';
 import { versionAction } from '../actions/version-actions.ts';
 import { VersionDetailDocument, type VersionDetailQuery } from '../gql/graphql.ts';
@@ -35,7 +35,13 @@ interface VersionPageProps {
 export function VersionPage({ id, part }: VersionPageProps) {
   const { data, error, reload } = useQuery(VersionDetailDocument, { id });
   useReloadOnChange(id, reload);
+  const [actionsDone, setActionsDone] = useState(0);
   const version = data?.version;
+  const done = () => {
+    reload();
+    // The parts have queries of their own, and begin again.
+    setActionsDone(actionsDone + 1);
+  };
   return (
     <>
       <p class="crumbs">
@@ -51,7 +57,7 @@ export function VersionPage({ id, part }: VersionPageProps) {
       {version && (
         <>
           <Standing version={version} />
-          <Actions version={version} onDone={reload} />
+          <Actions version={version} onDone={done} />
           <nav class="tabs" aria-label={`Parts of ${id}`}>
             {parts.map(([name, title]) => (
               <a key={name} href={to(['versions', id, name])} aria-current={name === part ? 'page' : undefined}>
@@ -59,7 +65,7 @@ export function VersionPage({ id, part }: VersionPageProps) {
               </a>
             ))}
           </nav>
-          <Part part={part} version={version} onDone={reload} />
+          <Part key={actionsDone} part={part} version={version} onDone={reload} />
         </>
       )}
     </>

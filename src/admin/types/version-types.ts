@@ -69,13 +69,6 @@ Version.implement({
       description: 'The position after which it begins, if it holds only later events.',
       resolve: (one) => one.status.startsAfter,
     }),
-    owner: t.field({ type: 'String', nullable: true, resolve: (one) => one.status.owner }),
-    partitions: t.field({
-      type: [Partition],
-      description: 'Its partitions; one if it is not partitioned.',
-      resolve: ({ status }) => [...status.partitions],
-    }),
-    error: t.field({ type: ProcessorError, nullable: true, resolve: (one) => one.status.error }),
     heldReason: t.field({
       type: 'String',
       nullable: true,
@@ -83,23 +76,11 @@ Version.implement({
       resolve: (one) => one.status.heldReason,
     }),
     paused: t.field({ type: Pause, nullable: true, resolve: (one) => one.status.paused }),
-    canary: t.field({ type: Canary, nullable: true, resolve: ({ status }) => (status.canary ? status : null) }),
-    shadow: t.field({
-      type: Shadow,
-      nullable: true,
-      resolve: (one, _args, { services }) => shadowOf(services.application, one),
-    }),
-    rebuild: t.field({
-      type: Rebuild,
-      nullable: true,
-      resolve: (version) => (version.status.rebuild ? { rebuild: version.status.rebuild, version } : null),
-    }),
-    verification: t.field({ type: Verification, nullable: true, resolve: (one) => one.status.verification }),
-    deadLetters: t.field({ type: Count, resolve: ({ status }) => boundedCount(status.deadLetters, countBound) }),
-    missingIndexes: t.field({
-      type: ['String'],
-      description: 'Columns whose index was dropped by hand.',
-      resolve: ({ status }) => [...status.missingIndexes],
+    actions: t.field({
+      type: [ActionName],
+      description: "The actions that its state allows, whatever the caller's rights are.",
+      resolve: async (one, _args, { services }) =>
+        actionsOfVersion(one.status, await surroundingsOf(services.application, await services.overview.read(), one)),
     }),
   }),
 });
@@ -150,10 +131,35 @@ builder.objectFields(Version, (t) => ({
   eventsSkipped: t.field({ type: 'BigInt', resolve: (one) => one.status.eventsSkipped }),
   retries: t.field({ type: 'BigInt', resolve: (one) => one.status.retries }),
   retrying: t.field({ type: Retrying, nullable: true, resolve: (one) => one.status.retrying }),
+  owner: t.field({ type: 'String', nullable: true, resolve: (one) => one.status.owner }),
+  partitions: t.field({
+    type: [Partition],
+    description: 'Its partitions; one if it is not partitioned.',
+    resolve: ({ status }) => [...status.partitions],
+  }),
+  error: t.field({ type: ProcessorError, nullable: true, resolve: (one) => one.status.error }),
+  deadLetters: t.field({ type: Count, resolve: ({ status }) => boundedCount(status.deadLetters, countBound) }),
 }));
 
-/** What only a page of its own shows: each field has a statement. */
+/** What was done with it, and what it consists of. */
 builder.objectFields(Version, (t) => ({
+  canary: t.field({ type: Canary, nullable: true, resolve: ({ status }) => (status.canary ? status : null) }),
+  shadow: t.field({
+    type: Shadow,
+    nullable: true,
+    resolve: (one, _args, { services }) => shadowOf(services.application, one),
+  }),
+  rebuild: t.field({
+    type: Rebuild,
+    nullable: true,
+    resolve: (version) => (version.status.rebuild ? { rebuild: version.status.rebuild, version } : null),
+  }),
+  verification: t.field({ type: Verification, nullable: true, resolve: (one) => one.status.verification }),
+  missingIndexes: t.field({
+    type: ['String'],
+    description: 'Columns whose index was dropped by hand.',
+    resolve: ({ status }) => [...status.missingIndexes],
+  }),
   history: t.field({
     type: AuditPage,
     description: 'Its transitions and what operators did with it, the latest first.',
@@ -190,12 +196,6 @@ builder.objectFields(Version, (t) => ({
     description: 'Clients that pinned it lately.',
     args: { days: t.arg({ type: 'Int', defaultValue: 30 }) },
     resolve: (one, { days }, { services }) => pinsOf(services.application, one, days),
-  }),
-  actions: t.field({
-    type: [ActionName],
-    description: "The actions that its state allows, whatever the caller's rights are.",
-    resolve: async (one, _args, { services }) =>
-      actionsOfVersion(one.status, await surroundingsOf(services.application, await services.overview.read(), one)),
   }),
 }));
 

@@ -7,7 +7,7 @@ import { brotliCompress, gzip } from 'node:zlib';
 import type { HttpHandler } from '../requests/http-handler.ts';
 
 // `npm run build:admin` writes it, in the repository and in the package: both have `src/` or `dist/` beside each other.
-const builtPage = join(import.meta.dirname, '../../../dist/admin');
+const builtPage = join(import.meta.dirname, '../../../dist/admin-page');
 
 const contentTypes: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
