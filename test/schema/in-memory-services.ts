@@ -465,6 +465,7 @@ export function building(projection: Projection): ServedVersion {
 export function versionMap(served: readonly ServedVersion[]): VersionMap {
   return {
     revision: served.map(({ projection, active }) => `${projection.id}${active ? '' : '?'}`).join(' '),
+    shape: served.map(({ projection }) => projection.id).join(' '),
     served: new Map(served.map((version) => [version.projection.name, version])),
   };
 }

@@ -64,7 +64,7 @@ interface KnownOperation {
   readonly document: DocumentNode;
   readonly operation: OperationDefinitionNode;
   readonly conditions: readonly string[];
-  readonly compiled: LRUCache<string, { readonly operation: CompiledOperation | undefined }>;
+  readonly compiled: LRUCache<string, { readonly operation: CompiledOperation | undefined; readonly revision: string }>;
 }
 
 // An operation with six conditions has 64 forms.
@@ -93,9 +93,10 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
   function compiledOf({ versions, schema }: ServedSchema, known: KnownOperation, variables: Variables) {
     const key = known.conditions.map((name) => String(variables[name])).join();
     const before = known.compiled.get(key);
-    if (before) return before.operation;
+    // What is active may have changed under the same schema.
+    if (before?.revision === versions.revision) return before.operation;
     const operation = compiled({ ...known, schema, versions, conditions: variables });
-    known.compiled.set(key, { operation });
+    known.compiled.set(key, { operation, revision: versions.revision });
     return operation;
   }
 

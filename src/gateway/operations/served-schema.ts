@@ -8,7 +8,6 @@ import { headerOf, type TransportContext } from '../requests/transport-context.t
 import type { CanaryContext } from '../rollout/canary.ts';
 import { deprecationHeaders, noPins, pinsOf } from '../rollout/pins.ts';
 import type { GatewayServices } from './gateway-services.ts';
-import { createPace } from './pace.ts';
 
 /** A version map and the schema built from it. An operation uses one of them from start to end. */
 export interface ServedSchema {
@@ -37,40 +36,24 @@ export interface SchemaSourceOptions {
 // schema.
 const keptSchemas = 12;
 
-// With hundreds of read models, a schema takes most of a second, and the process answers nobody meanwhile. When they are all built for the first
-// time, they become active one by one: the changes of some seconds then share a schema.
-const buildShare = 0.2;
-const buildBurstMs = 1000;
-
-/** Follows the version map and builds each map's schema once, before the first operation needs it. */
+/**
+ * Follows the version map and builds each map's schema once, before the first operation needs it. Maps that differ only in what is active share a
+ * schema: with hundreds of read models, which become active one by one, it takes most of a second, and the process answers nobody meanwhile.
+ */
 export function createSchemaSource({ versions, options, logger }: SchemaSourceOptions): SchemaSource {
   const built = new LRUCache<string, GraphQLSchema>({ max: keptSchemas });
-  const pace = createPace(buildShare, buildBurstMs);
-  let later: NodeJS.Timeout | undefined;
   let current = serve(versions.current());
 
   function serve(map: VersionMap, pins: Pins = noPins, canaries: readonly string[] = []): ServedSchema {
-    const schema = built.get(map.revision) ?? build(map);
+    const shape = map.shape ?? map.revision;
+    const schema = built.get(shape) ?? buildSchema({ versions: map, ...options() });
+    built.set(shape, schema);
     return { versions: map, schema, pins, canaries };
   }
 
-  function build(map: VersionMap): GraphQLSchema {
-    const start = performance.now();
-    const schema = buildSchema({ versions: map, ...options() });
-    pace.spent(performance.now() - start);
-    built.set(map.revision, schema);
-    return schema;
-  }
-
-  function follow(): void {
-    clearTimeout(later);
+  const unsubscribe = versions.onChange(() => {
     const map = versions.current();
     if (map.revision === current.versions.revision) return;
-    const wait = built.has(map.revision) ? 0 : pace.wait();
-    if (wait > 0) {
-      later = setTimeout(follow, wait);
-      return;
-    }
     try {
       current = serve(map);
     } catch (error) {
@@ -80,9 +63,7 @@ export function createSchemaSource({ versions, options, logger }: SchemaSourceOp
         'could not build a schema for the new versions; still serving the old ones',
       );
     }
-  }
-
-  const unsubscribe = versions.onChange(follow);
+  });
 
   return {
     current: () => current,
@@ -99,10 +80,7 @@ export function createSchemaSource({ versions, options, logger }: SchemaSourceOp
         canaries.map(({ name, version }) => `${name}@${version}`),
       );
     },
-    close() {
-      clearTimeout(later);
-      unsubscribe();
-    },
+    close: unsubscribe,
   };
 }
 

@@ -13,6 +13,8 @@ import { type Answer, createAnswer } from './answer.ts';
 export interface OperationArgs {
   readonly schema: GraphQLSchema;
   readonly document: DocumentNode;
+  /** Of the version map: one schema may serve several, which differ in what is active. */
+  readonly revision?: string;
   readonly operationName?: string | null | undefined;
   readonly variableValues?: Readonly<Record<string, unknown>> | null | undefined;
 }
@@ -43,9 +45,9 @@ export function createSharedOperations(): SharedOperations {
 
   return {
     join(args) {
-      const { schema, document, operationName, variableValues } = args;
+      const { schema, document, revision, operationName, variableValues } = args;
       const operations = operationsOf(args);
-      const id = JSON.stringify([operationName ?? null, variableValues ?? {}]);
+      const id = JSON.stringify([revision ?? null, operationName ?? null, variableValues ?? {}]);
       const operation = operations.get(id) ?? {
         ...{ id, subscribers: 0, schema, document },
         ...{ operationName: operationName ?? null, variableValues: variableValues ?? {} },

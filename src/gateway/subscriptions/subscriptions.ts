@@ -84,7 +84,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
       if (!isAsyncIterable(source)) close();
     }
     if (!isAsyncIterable(source)) return { errors: (source.errors ?? []).map(maskError) };
-    const operation = operations.join(args);
+    const operation = operations.join({ ...args, revision: context.versions.revision });
     let stopClock = () => {};
     const subscription = new ClientSubscription({
       messages: liveMessages(source),

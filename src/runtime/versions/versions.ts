@@ -106,13 +106,13 @@ export async function createVersions(options: {
     );
     canaries = waiting.flatMap(({ name, version, canary }) => (canary ? [{ name, version, ...canary }] : []));
     shadows = waiting.flatMap(({ name, version, shadow }) => (shadow ? [{ name, version, ...shadow }] : []));
-    if (revision !== map.revision) map = Object.freeze({ revision, served });
+    if (revision !== map.revision) map = Object.freeze({ revision, shape: shapeOf(revision), served });
     for (const listener of listeners) listener();
   }
 
   function revisionOf(served: VersionMap['served']): string {
     const versions = [...served.values()].map(
-      ({ projection, active }) => `${projection.id} ${tables.get(projection.id)?.generation}${active ? '' : '?'}`,
+      ({ projection, active }) => `${projection.id} ${tables.get(projection.id)?.generation}${active ? '' : inactiveMark}`,
     );
     return (declarations === 1 ? versions : [...versions, `declarations ${declarations}`]).join(', ');
   }
@@ -132,7 +132,7 @@ export async function createVersions(options: {
         deprecated.push({ id: declared.id, since: new Date(higher.stateChangedAt), sunset: declared.sunset });
     }
     const revision = revisionOf(served);
-    return revision === map.revision ? map : { revision, served, deprecated };
+    return revision === map.revision ? map : { revision, shape: shapeOf(revision), served, deprecated };
   }
 
   // A change during a read is covered by a second read.
@@ -232,6 +232,13 @@ function serve(
   }
   return served;
 }
+
+/** Without the marks of what is not active. */
+function shapeOf(revision: string): string {
+  return revision.replaceAll(inactiveMark, '');
+}
+
+const inactiveMark = '?';
 
 const tableAltered: RefoldErrorCode = 'TABLE_ALTERED';
 

@@ -19,7 +19,7 @@ import type { Compiling } from './compiling.ts';
 /** `cartSummariesAggregate(where)` */
 export function compileAggregate(selection: Selection, served: ServedVersion, compiling: Compiling): RootPart {
   refuseArguments(selection, ['where']);
-  const projection = activeOf(served);
+  const projection = activeOf(served, compiling.versions);
   const { members, measures } = compileMeasures(selection, compiling);
   const argumentsFor = argumentsOf(selection);
   const read = addRead(compiling, (variables): ResponseRead => {
@@ -39,7 +39,7 @@ export function compileGroups(
   compiling: Compiling,
 ): RootPart {
   refuseArguments(selection, ['by', 'where', 'having', 'orderBy', 'first']);
-  const projection = activeOf(served);
+  const projection = activeOf(served, compiling.versions);
   const { members, measures } = compileMeasures(selection, compiling);
   const argumentsFor = argumentsOf(selection);
   const read = addRead(compiling, (variables): ResponseRead => {

@@ -54,7 +54,7 @@ function compileLookUp(
   compiling: Compiling,
 ): RootPart {
   refuseArguments(selection, by);
-  const projection = activeOf(served);
+  const projection = activeOf(served, compiling.versions);
   const { row, columns } = compileRow(selection, projection, [], compiling);
   const argumentsFor = argumentsOf(selection);
   const read = addRead(compiling, (variables): ResponseRead => {
@@ -75,7 +75,7 @@ function compilePage(
   compiling: Compiling,
 ): { readonly read: number; readonly page: Members<PagePart> } {
   refuseArguments(selection, ['where', 'orderBy', 'first', 'after', 'last', 'before']);
-  const projection = activeOf(served);
+  const projection = activeOf(served, compiling.versions);
   const argumentsFor = argumentsOf(selection);
   const selectedColumns = new Set<string>();
   let columns: readonly string[] = [];
@@ -178,7 +178,7 @@ function compileRelation(
     const { from, to } = relation;
     return { kind: 'many', from, to, ...compilePage(selection, target, maxPageSize, to, within, compiling) };
   }
-  const projection = activeOf(target);
+  const projection = activeOf(target, compiling.versions);
   const { row, columns } = compileRow(withoutArguments(selection), projection, within, compiling);
   const one: ResponseRead = { kind: 'one', projection, columns, where: null };
   return { kind: 'one', from: relation.from, read: addRead(compiling, () => one), row };

@@ -70,8 +70,9 @@ export function addRead(compiling: Compiling, read: (variables: Variables) => Re
   return compiling.reads.push(read) - 1;
 }
 
-export function activeOf({ active, projection }: ServedVersion): Projection {
-  if (!active) throw new NotCompiled(`${projection.id} is not active.`);
+/** By the operation's own map: a schema outlives maps that differ only in what is active. */
+export function activeOf({ projection }: ServedVersion, versions: VersionMap): Projection {
+  if (!versions.served.get(projection.name)?.active) throw new NotCompiled(`${projection.id} is not active.`);
   return projection;
 }
 

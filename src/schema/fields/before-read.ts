@@ -23,7 +23,7 @@ export function beforeRead(
   position: GlobalPosition | undefined,
   info: GraphQLResolveInfo,
 ): Promise<void> | undefined {
-  if (!served.active) return refuse(served, context);
+  if (!isActive(served, context)) return refuse(served, context);
   const demanded = demandedPosition(context, position);
   if (demanded !== null) latestDemand.set(context.readModels, demanded);
   return demanded === null ? undefined : waitForAll(served, context, demanded, info);
@@ -31,7 +31,7 @@ export function beforeRead(
 
 /** Like {@link beforeRead}, for related rows: they are at least as new as the row they belong to. */
 export function beforeRelatedRead(served: ServedVersion, context: OperationContext): Promise<void> | undefined {
-  if (!served.active) return refuse(served, context);
+  if (!isActive(served, context)) return refuse(served, context);
   const demanded = latestDemand.get(context.readModels);
   // The row's own read waited for all versions that the operation reads.
   return demanded === undefined ? undefined : waitOnce(context.readModels, served, demanded);
@@ -69,7 +69,12 @@ const latestDemand = new WeakMap<ReadModels, GlobalPosition>();
 
 /** @throws RefoldError `PROJECTION_NOT_READY` for a subscription to a version that is not active */
 export async function refuseUnlessActive(served: ServedVersion, context: OperationContext): Promise<void> {
-  if (!served.active) await refuse(served, context);
+  if (!isActive(served, context)) await refuse(served, context);
+}
+
+/** By the operation's own map: a schema outlives maps that differ only in what is active. */
+function isActive({ projection }: ServedVersion, { versions }: OperationContext): boolean {
+  return versions.served.get(projection.name)?.active ?? false;
 }
 
 /** The later of the positions that the operation and this part of it require. */
@@ -89,7 +94,7 @@ async function waitForAll(
   info: GraphQLResolveInfo,
 ): Promise<void> {
   const own = waitOnce(readModels, served, position);
-  const others = readVersions(info, versions).filter((other) => other.active && other !== served);
+  const others = readVersions(info, versions).filter((other) => other.active && other.projection !== served.projection);
   await Promise.allSettled([own, ...others.map((other) => waitOnce(readModels, other, position))]);
   await own;
 }
