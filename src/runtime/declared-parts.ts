@@ -125,7 +125,7 @@ export function declareParts(shared: SharedParts, config: Config, maintained: Ma
     }),
     reactors: createReactorOperations(db, log),
     rebuilds: createRebuilds({
-      dbOf: (projection) => stores.of(projection).db,
+      dbOf: (projection) => stores.of(shared.versions.stored(projection)).db,
       log,
       readSchema,
       projections: config.projections,
@@ -203,7 +203,7 @@ function createStoreReads(
       readSchema: database.readSchema,
       statementTimeout: gateway.statementTimeout,
       positions: positionsIn.get(name) ?? positions,
-      versions,
+      versions: versions.in(name),
       history: createRowHistory(reads, log),
     }),
   ]);
@@ -233,7 +233,7 @@ function maintainDeclared(parts: MaintainedParts, config: Config, maintained: Ma
   };
   const options = {
     ...{ config, maintained, owner, development, described, maintain, serves },
-    ...{ log, source, history, versions, positions, lifecycle, timed: parts.metrics?.timed },
+    ...{ stores, log, source, history, versions, positions, lifecycle, timed: parts.metrics?.timed },
   };
   const registration = { readSchema: database.readSchema, actor: owner, development };
   const maintenances = [

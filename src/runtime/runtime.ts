@@ -37,6 +37,7 @@ import type { Rebuilds } from './rebuilds/rebuild-requests.ts';
 import { registerDeclarations } from './register-declarations.ts';
 import { openStores } from './stores/open-stores.ts';
 import { positionsOfStores } from './stores/positions-of-stores.ts';
+import { createStoreFinder } from './stores/steps-of-stores.ts';
 import type { Lifecycle } from './versions/lifecycle.ts';
 import { createVersions, type Versions } from './versions/versions.ts';
 
@@ -125,6 +126,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     const { db, reads, notifications, stores, links } = databases;
     await checkServer(db, readSchema);
     await checkSessions(db, { sessions });
+    if (stores.apart.length > 0) links.found(await createStoreFinder(stores, config.projections).copies());
     const registration = { db, stores, readSchema, actor: owner, development };
     const { warnings, late } = await registerDeclarations(config, registration);
     for (const warning of warnings) logger.warn(warning);
@@ -144,6 +146,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       onError: (error) => logger.warn({ err: error }, 'the registry could not be read; trying again'),
     });
     stops.push(() => versions.close());
+    versions.onChange(() => links.found(versions.copies()));
 
     const positionsIn = new Map(
       [stores.home, ...stores.apart].map((store) => [
@@ -176,10 +179,10 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     stops.push(() => live.close());
 
     /** The database of a declared version. */
-    const dbOf = ({ name, version }: { readonly name: string; readonly version: number }) =>
-      stores.of(
-        declaredNow.projections.find((one) => one.name === name && one.version === version) ?? { store: defaultStore },
-      ).db;
+    const dbOf = ({ name, version }: { readonly name: string; readonly version: number }) => {
+      const declared = declaredNow.projections.find((one) => one.name === name && one.version === version);
+      return stores.of(declared ? versions.stored(declared) : { store: defaultStore }).db;
+    };
     const usage = options.serves ? createUsageRecorder({ db, usage: config.gateway.fieldUsage, logger }) : undefined;
     if (usage) stops.push(() => usage.stop());
     const canaries = options.serves ? createCanaryRecorder(dbOf, logger) : undefined;

@@ -70,9 +70,11 @@ export async function completeVersion(
   declarations: SchemaDeclarations | null,
 ): Promise<VersionState> {
   const { name, version, activation } = projection;
-  const { state, heldReason, pausedAt } = await expectVersion(tx, name, version);
+  const { state, heldReason, pausedAt, arrivingFrom } = await expectVersion(tx, name, version);
   if (state !== 'building' || pausedAt !== null) return state;
   await recordTransition(tx, { name, version, from: 'building', to: 'ready', heldReason, ...step });
+  // It takes over together with the others that move to this store.
+  if (arrivingFrom !== null) return 'ready';
   // Without clients there are no queries to compare.
   const waits = waitsForMore(declarations ? activation : { ...activation, shadow: null });
   if (activation.by === 'manual' || heldReason !== null || waits) return 'ready';
@@ -264,7 +266,8 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
   };
 }
 
-async function retireVersion(
+/** Retires a version within a transaction. */
+export async function retireVersion(
   tx: Queryable,
   readSchema: string,
   { name, version }: { readonly name: string; readonly version: number },

@@ -10,6 +10,7 @@ import { forgetLeftOut } from '../../store/processors/left-out.ts';
 import { changePartitions } from '../../store/processors/partitions.ts';
 import { retryStopped } from '../../store/processors/stopped-processors.ts';
 import { answering } from '../../store/registry/all-registries.ts';
+import { currentCopies } from '../../store/registry/copies.ts';
 import { updateDefinition } from '../../store/registry/definitions.ts';
 import { declareInline, forgetInline, keepFromLive } from '../../store/registry/inline-versions.ts';
 import { deleteRebuild } from '../../store/registry/rebuilds.ts';
@@ -36,7 +37,7 @@ import { codeChangedMessage, removedVersions, tableChangedMessage } from './chan
 import { expectVersion } from './expect-version.ts';
 import { leaveInline } from './leave-inline.ts';
 import { completeVersion } from './lifecycle.ts';
-import { expectInNoOtherStore, withOtherStores } from './registries.ts';
+import { elsewhereText, expectKnownStore, inlineElsewhere, withOtherStores } from './registries.ts';
 import { unreadNames } from './undeclared-events.ts';
 import { createVersionTable, dropVersionTable } from './version-tables.ts';
 
@@ -44,6 +45,8 @@ export interface RegisterOptions {
   readonly db: Database;
   /** The name of its store. Versions of other stores are not registered in it. @default 'default' */
   readonly store?: string;
+  /** All stores that are configured. @default those that declarations name */
+  readonly knownStores?: readonly string[];
   readonly readSchema: string;
   readonly declarations: SchemaDeclarations;
   readonly actor: string;
@@ -73,7 +76,7 @@ export async function registerVersions(options: RegisterOptions): Promise<string
 async function leaveAppends(options: RegisterOptions): Promise<void> {
   const { db, development } = options;
   const registered = await readRegistry(db);
-  for (const projection of ownProjections(options)) {
+  for (const projection of ownProjections(options, registered)) {
     const known = registered.find((entry) => entry.name === projection.name && entry.version === projection.version);
     if (!known || known.state === 'retired') continue;
     if (projection.mode !== 'inline' || (development && isEdited(projection, known))) await leaveInline(db, projection);
@@ -92,25 +95,45 @@ function isEdited(projection: Projection, known: RegisteredVersion): boolean {
   return known.tableFingerprint !== projection.tableFingerprint || known.codeFingerprint !== projection.codeFingerprint;
 }
 
-function ownProjections({ store = defaultStore, declarations }: RegisterOptions): readonly Projection[] {
-  return declarations.projections.filter((projection) => projection.store === store);
+/** The versions that are declared in this store, and those that are in it because they have moved, or are about to. */
+function ownProjections(
+  { store = defaultStore, declarations }: RegisterOptions,
+  registered: readonly RegisteredVersion[],
+): readonly Projection[] {
+  const isHere = ({ name, version }: Projection) =>
+    registered.some((entry) => entry.name === name && entry.version === version && entry.state !== 'retired');
+  return declarations.projections.filter((projection) => projection.store === store || isHere(projection));
 }
 
 function register(options: RegisterOptions): Promise<string[]> {
-  const { db, readSchema, declarations, actor, development } = options;
+  const { db, store = defaultStore, readSchema, declarations, actor, development } = options;
+  const knownStores = options.knownStores ?? declarations.projections.map(({ store }) => store);
   return db.transaction(async (tx) => {
     await lockRegistry(tx, registryLockKey);
     await createReadSchema(tx, readSchema);
     const registered = await readRegistry(tx);
-    const warnings = removedVersions(await withOtherStores(tx, registered), declarations.projections);
-    for (const projection of ownProjections(options)) {
+    const everywhere = await withOtherStores(tx, registered);
+    const current = currentCopies(everywhere);
+    const names = new Set(registered.map(({ name }) => name));
+    const warnings = removedVersions(
+      current.filter(({ name }) => names.has(name)),
+      declarations.projections,
+    );
+    for (const projection of ownProjections(options, registered)) {
       const known = registered.find((entry) => entry.name === projection.name && entry.version === projection.version);
       // Versions declared together with an empty log have served no clients, so they cannot break any.
       if (projection.sqlFold && projection.partitions > 1) await checkPartitionHash(tx, projection.id);
       const served =
         registered.some((entry) => entry.name === projection.name && entry.state === 'active') ||
         (tx.elsewhere !== undefined && (await answering(tx, projection.name)) !== undefined);
-      if (!known) await expectInNoOtherStore(tx, projection);
+      const { name, version } = projection;
+      const elsewhere = current.find((entry) => entry.name === name && entry.version === version && entry !== known);
+      if (known?.state === 'retired') expectKnownStore(projection, known, knownStores);
+      if (projection.mode === 'inline' && store !== defaultStore) throw inlineElsewhere(projection, store);
+      if (elsewhere && elsewhere.state !== 'retired') {
+        if (projection.store === store) warnings.push(elsewhereText(projection));
+        if (!known || known.state === 'retired') continue;
+      }
       if (!known) await declareVersion(tx, readSchema, projection, actor, served ? declarations : null);
       else warnings.push(...(await compareVersion(tx, readSchema, projection, known, { actor, development })));
       if (known?.state !== 'retired') await compareMode(tx, projection, known);
@@ -242,7 +265,8 @@ async function adjustPartitions(
   await recordTransition(tx, { name, version, from: state, to: state, actor, reason, ...held });
 }
 
-function newVersion(projection: Projection, readSchema: string): NewVersion {
+/** What the registry stores of a declaration. */
+export function newVersion(projection: Projection, readSchema: string): NewVersion {
   const columns = Object.entries(projection.columns).map(([name, { type, flags }]) => ({
     name,
     sqlName: String(projection.sqlNames[name]), // one for each column
