@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Projection, storedIn } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
@@ -53,6 +54,7 @@ export function createArrivals(
   };
 }
 
+type StoreOf = Pick<RegisteredVersion, 'arrivingFrom'>;
 type Arrival = Awaited<ReturnType<typeof lockArrivals>>[number];
 
 /**
@@ -64,17 +66,16 @@ type Arrival = Awaited<ReturnType<typeof lockArrivals>>[number];
 export async function arrive(options: ArrivalOptions, accepted?: string): Promise<readonly string[]> {
   const { stores, store, readSchema, projections, owner } = options;
   const { db } = stores.of({ store });
-  const sourceOf = (arrival: Arrival): Database => stores.of({ store: String(arrival.arrivingFrom) }).db;
+  const sourceOf = (arrival: StoreOf): Database => stores.of({ store: String(arrival.arrivingFrom) }).db;
+  if (!(await areLevel(db, sourceOf))) return [];
   const arrived = await db.transaction(async (tx) => {
     const arrivals = await lockArrivals(tx);
     if (arrivals.some(({ state }) => state !== 'ready')) return [];
     const complete: { readonly arrival: Arrival; readonly source: RegisteredVersion }[] = [];
     for (const arrival of arrivals) {
       const source = await copyIn(sourceOf(arrival), arrival);
-      const own = await copyIn(tx, arrival);
       const projection = projections.find(({ name, version }) => name === arrival.name && version === arrival.version);
-      // No client that has seen newer rows must see older ones.
-      if (!source || !own || !projection || own.checkpoint < source.checkpoint) return [];
+      if (!source || !projection) return [];
       await copyDiscards(sourceOf(arrival), tx, arrival.name, arrival.version);
       const copy = storedIn(projection, arrival.tableName);
       await redeliverInherited(tx, { log: options.log, readSchema, projection: copy }, 'where discarded');
@@ -98,6 +99,27 @@ export async function arrive(options: ArrivalOptions, accepted?: string): Promis
     await recordTransition(tx, { name, version, from: 'ready', to: state, ...step });
     await pointView(tx, readSchema, name);
   }
+}
+
+// In milliseconds. A copy that is complete follows the log as closely as the present one.
+const betweenPolls = 20;
+const longestWait = 2_000;
+
+/** Waits, for a bounded time, until each copy is where the present one was, as closely as possible to the moment of the switch. */
+async function areLevel(db: Database, sourceOf: (arrival: StoreOf) => Database): Promise<boolean> {
+  const arriving = (await readRegistry(db)).filter(({ arrivingFrom, state }) => arrivingFrom && state !== 'retired');
+  const goals = new Map<string, bigint>();
+  for (const copy of arriving)
+    goals.set(`${copy.name}@${copy.version}`, (await copyIn(sourceOf(copy), copy))?.checkpoint ?? 0n);
+  const until = performance.now() + longestWait;
+  while (performance.now() < until) {
+    const behind = (await readRegistry(db)).filter(
+      ({ name, version, checkpoint }) => checkpoint < (goals.get(`${name}@${version}`) ?? 0n),
+    );
+    if (behind.length === 0) return true;
+    await pause(betweenPolls);
+  }
+  return false;
 }
 
 async function copyIn(

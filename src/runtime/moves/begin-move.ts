@@ -43,19 +43,20 @@ export interface MoveOptions {
  */
 export async function beginMove(moving: readonly Moving[], options: MoveOptions): Promise<readonly Projection[]> {
   const { to, readSchema } = options;
-  const sources = await Promise.all(moving.map((one) => expectMovable(one, to)));
+  for (const { projection, from } of moving)
+    if (from.name === to.name) throw refused(projection.name, projection.version, `is in the store '${to.name}' already.`);
   const there = await readRegistry(to.db);
-  const isCopied = ({ name, version }: RegisteredVersion) =>
+  const isCopied = ({ projection: { name, version } }: Moving) =>
     there.some((one) => one.name === name && one.version === version && one.state !== 'retired' && !one.arrivingFrom);
-  const built = moving.filter((_, index) => !isCopied(sources[index] as RegisteredVersion)); // one for each
-  for (const one of moving) if (!built.includes(one)) await bringBack(one, options);
+  const built = moving.filter((one) => !isCopied(one));
+  const sources = await Promise.all(built.map((one) => expectMovable(one, to)));
+  for (const one of moving.filter(isCopied)) await bringBack(one, options);
   if (built.length === 0) return [];
   await to.db.transaction(async (tx) => {
     await lockRegistry(tx, registryLockKey);
     await createReadSchema(tx, readSchema);
-    for (const one of built) {
-      const source = sources[moving.indexOf(one)] as RegisteredVersion; // as above
-      await addCopy(tx, one, source, options);
+    for (const [index, one] of built.entries()) {
+      await addCopy(tx, one, sources[index] as RegisteredVersion, options); // one for each
     }
   });
   return built.map(({ projection }) => projection);
@@ -63,7 +64,6 @@ export async function beginMove(moving: readonly Moving[], options: MoveOptions)
 
 async function expectMovable({ projection, from }: Moving, to: ReadStore): Promise<RegisteredVersion> {
   const { name, version, mode } = projection;
-  if (from.name === to.name) throw refused(name, version, `is in the store '${to.name}' already.`);
   if (mode === 'inline' && to.name !== defaultStore)
     throw refused(name, version, 'is inline: its rows commit with the appends, in the database of the log.');
   const source = (await readRegistry(from.db)).find((one) => one.name === name && one.version === version);
