@@ -248,8 +248,9 @@ async function openHealth(config: Config, runtime: Runtime, registry: Registry):
   if (port === undefined) return undefined;
   const { serveHealth } = await import('./gateway/http/health-server.ts');
   const { createRuntimeMetrics } = await import('./runtime/monitoring/metrics.ts');
-  const { problems } = runtime;
-  return serveHealth({ host: config.gateway.host, port, problems, metrics: createRuntimeMetrics(runtime, registry) });
+  const { problems, storeProblems } = runtime;
+  const metrics = createRuntimeMetrics(runtime, registry);
+  return serveHealth({ host: config.gateway.host, port, problems, storeProblems, metrics });
 }
 
 /** Undefined if it is not configured. */
@@ -292,6 +293,7 @@ async function openGateway(
       lookAtTables: runtime.lookAtTables,
       shadows: { record: runtime.recordShadow },
       problems: runtime.problems,
+      storeProblems: runtime.storeProblems,
       lost: () => runtime.readModelsServed?.lost() ?? [],
       ...(runtime.canaries ? { canaries: runtime.canaries } : {}),
       ...(runtime.usage && config.gateway.fieldUsage ? { usage: runtime.usage } : {}),

@@ -19,7 +19,7 @@ import { createSnapshotWriter } from './commands/snapshot-writer.ts';
 import { createStreamTurns } from './commands/stream-turns.ts';
 import type { EventSource } from './consumers/event-source.ts';
 import { createHistory, type History, historyChanged } from './consumers/history.ts';
-import { type DeclaredParts, declareParts, type SharedParts } from './declared-parts.ts';
+import { type DeclaredParts, declareParts, type SharedParts, type StoreProblems } from './declared-parts.ts';
 import { createLiveReadModels, type LiveReadModelSource } from './live/live-read-models.ts';
 import { type CanaryRecorder, createCanaryRecorder } from './monitoring/canary-recorder.ts';
 import { readStatusOfStores, type VersionStatus } from './monitoring/status.ts';
@@ -95,6 +95,10 @@ export interface Runtime {
   status(): Promise<VersionStatus[]>;
   /** Why appends or reads cannot reach the database at present. */
   problems(): DatabaseProblems;
+  /** Why read stores apart from the log do not respond at present, by their names. */
+  storeProblems(): StoreProblems;
+  /** The names of these stores. */
+  readonly storesApart: readonly string[];
   /** The given logger, except that it counts failures caused by an unreachable database instead of logging each one. */
   readonly logger: Logger;
   /**
@@ -263,9 +267,11 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       lookAtTables: () => declared.lookAtTables(),
       async status() {
         await canaries?.flush();
-        return readStatusOfStores(stores, declared.log);
+        return [...(await readStatusOfStores(stores, declared.log)).versions];
       },
       problems: () => declared.problems(),
+      storeProblems: () => declared.storeProblems(),
+      storesApart: stores.apart.map(({ name }) => name),
       async redeclare(next, onDeclared) {
         const former = declared;
         await former.stopMaintaining();

@@ -15,6 +15,8 @@ import type { Versions } from './versions/versions.ts';
 export interface StoreMaintenance {
   /** Undefined if the process maintains nothing, or if the store has not responded yet. */
   readonly tables: TableWatch | undefined;
+  /** Why the store does not respond; undefined if it does, and for the store of the log, which is watched on its own. */
+  problem(): string | undefined;
   stop(): Promise<void>;
 }
 
@@ -44,6 +46,7 @@ export function maintainStore(options: StoreMaintenanceOptions): StoreMaintenanc
   const presence = !tables && serves ? announcePresence(db, described, logger) : undefined;
   return {
     tables,
+    problem: () => undefined,
     async stop() {
       await stopWork?.();
       await presence?.stop();
@@ -106,6 +109,10 @@ export function maintainStoreApart(
   return {
     get tables() {
       return maintenance?.tables;
+    },
+    problem() {
+      const { appends: writes, reads } = watch.problems();
+      return writes ?? reads;
     },
     async stop() {
       await registering?.stop();

@@ -183,6 +183,10 @@ test('a store that is away stops its own versions alone, also for a process that
   const unavailable = await until(async () => (await app.graphql('{ balances { nodes { accountId } } }')).errors);
   expect(unavailable.map(({ extensions }) => extensions.code)).toEqual(['DATABASE_UNAVAILABLE']);
   expect((await fetch(`${app.url}/health/ready`)).status).toBe(200);
+  const health = async () => (await (await fetch(`${app.url}/health`)).json()) as { readStores?: object };
+  await until(async () => 'analytics' in ((await health()).readStores ?? {}));
+  const metrics = async () => (await fetch(`${app.url}/metrics`)).text();
+  expect(await metrics()).toContain('refold_read_store_available{store="analytics"} 0');
 
   const late = await start();
   await open(late, 'd');
@@ -198,6 +202,10 @@ test('a store that is away stops its own versions alone, also for a process that
     });
   }
   expect(said).toContainEqual(expect.stringContaining("the read store 'analytics' is not available"));
+  await until(async () => !('readStores' in (await health())));
+  const after = await metrics();
+  expect(after).toContain('refold_read_store_available{store="analytics"} 1');
+  expect(after).toContain('refold_version_in_store{projection="balance",version="1",store="analytics"} 1');
   await until(() => said.some((line) => line.startsWith("the read store 'analytics' is available again")));
 });
 
