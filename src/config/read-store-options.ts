@@ -41,7 +41,9 @@ export function checkReadStores(
     throw invalidConfig(`readStores is an object of stores by name, found ${String(stores)}.`);
   const checked = Object.fromEntries(Object.entries(stores).map(([name, store]) => [name, checkStore(name, store)]));
   if (store !== undefined && store !== defaultStore && !Object.hasOwn(stores, store))
-    throw invalidConfig(`'store' is '${store}', which is not among 'readStores'.${closest(store, Object.keys(stores))}`);
+    throw invalidConfig(
+      `'store' is '${store}', which is not among 'readStores'.${closest(store, Object.keys(stores))}`,
+    );
   for (const projection of projections) {
     checkKnown(projection, Object.keys(stores));
     checkComparisons(projection, projections);

@@ -104,10 +104,12 @@ test('versions move to another store together, under traffic: no query fails, no
   await caughtUp(app, 'balance@1');
   const feed = follow(app, feedField);
   // Of one store before and after: both move in one step.
-  const queries = repeat(() => answer(app, '{ balances(first: 5) { nodes { amount } } openings(owner: "*") { opened } }'));
+  const queries = repeat(() =>
+    answer(app, '{ balances(first: 5) { nodes { amount } } openings(owner: "*") { opened } }'),
+  );
   const appends = repeat(() => traffic(app.log, 10, random));
   await move(both, 'all', 'analytics');
-  expect(printed.at(-1)).toBe("Store 'analytics': balance@1, openings@1 are in it now.");
+  expect(printed.at(-1)).toBe("The read store 'analytics' has balance@1, openings@1 now.");
   await until(
     () => said.includes("balance@1 has moved to 'analytics'") && said.includes("openings@1 has moved to 'analytics'"),
   );

@@ -42,7 +42,13 @@ export async function moveVersions(config: Config, storeName: string, args: Move
     const { readSchema } = config.database;
     if (args.cancel) {
       for (const projection of projections) await cancelMove(to.db, projection, readSchema, step);
-      return say(args, { cancelled: true }, projections, to, 'stay where they are');
+      return say(
+        args,
+        { cancelled: true },
+        projections,
+        to,
+        (list) => `The move of ${list} to the read store '${to.name}' is cancelled.`,
+      );
     }
     if (accepts) await accept(config, operation, to, projections);
     else {
@@ -53,9 +59,17 @@ export async function moveVersions(config: Config, storeName: string, args: Move
       const built = await beginMove(await Promise.all(moving), { to, readSchema, step });
       if (!args.json) for (const { id } of built) console.log(await whoRebuilds(to.db, id, false));
     }
-    if (args.detach) return say(args, { asked: true }, projections, to, 'move');
+    if (args.detach)
+      return say(
+        args,
+        { asked: true },
+        projections,
+        to,
+        (list) =>
+          `The read store '${to.name}' has ${list} when all are complete: 'refold status' shows how far they are.`,
+      );
     await follow(to, projections);
-    say(args, { moved: true }, projections, to, 'are in it now');
+    say(args, { moved: true }, projections, to, (list) => `The read store '${to.name}' has ${list} now.`);
   });
 }
 
@@ -135,8 +149,8 @@ function say(
   outcome: object,
   projections: readonly Projection[],
   { name: store }: ReadStore,
-  text: string,
+  text: (list: string) => string,
 ): void {
   const versions = projections.map(({ id }) => id);
-  console.log(args.json ? json({ versions, store, ...outcome }) : `Store '${store}': ${versions.join(', ')} ${text}.`);
+  console.log(args.json ? json({ versions, store, ...outcome }) : text(versions.join(', ')));
 }

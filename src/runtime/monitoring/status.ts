@@ -1,14 +1,14 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
+import { defaultStore } from '../../projections/projection/projection.ts';
 import type { CanaryRule, VersionState } from '../../projections/projection/version-map.ts';
 import type { EventLog } from '../../store/event-log.ts';
+import { isOutage } from '../../store/postgres/database-errors.ts';
 import { countDeadLetters } from '../../store/processors/dead-letters.ts';
 import { type Lag, readLag, readLagWithin } from '../../store/processors/lag.ts';
 import { readThroughput, type Throughput } from '../../store/processors/runs.ts';
-import { defaultStore } from '../../projections/projection/projection.ts';
-import { isOutage } from '../../store/postgres/database-errors.ts';
 import { byVersion, type ReadStores } from '../../store/read-store.ts';
-import { type Copy, currentCopies } from '../../store/registry/copies.ts';
 import { type CanaryFigures, readCanaryFigures } from '../../store/registry/canaries.ts';
+import { type Copy, currentCopies } from '../../store/registry/copies.ts';
 import type { Pause } from '../../store/registry/pauses.ts';
 import { type Rebuild, readAllRebuilds } from '../../store/registry/rebuilds.ts';
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
@@ -170,12 +170,7 @@ interface StatusOfCopy extends Copy {
   readonly status: VersionStatus;
 }
 
-async function readCopies(
-  db: Queryable,
-  log: EventLog,
-  store: string,
-  bounds?: StatusBounds,
-): Promise<StatusOfCopy[]> {
+async function readCopies(db: Queryable, log: EventLog, store: string, bounds?: StatusBounds): Promise<StatusOfCopy[]> {
   const registered = await readRegistry(db);
   const rebuilds = await readAllRebuilds(db);
   const letters = await countDeadLetters(db, bounds?.letters ?? null);
