@@ -44,13 +44,15 @@ export interface MoveOptions {
 export async function beginMove(moving: readonly Moving[], options: MoveOptions): Promise<readonly Projection[]> {
   const { to, readSchema } = options;
   for (const { projection, from } of moving)
-    if (from.name === to.name) throw refused(projection.name, projection.version, `is in the store '${to.name}' already.`);
+    if (from.name === to.name)
+      throw refused(projection.name, projection.version, `is in the store '${to.name}' already.`);
   const there = await readRegistry(to.db);
   const isCopied = ({ projection: { name, version } }: Moving) =>
     there.some((one) => one.name === name && one.version === version && one.state !== 'retired' && !one.arrivingFrom);
   const built = moving.filter((one) => !isCopied(one));
   const sources = await Promise.all(built.map((one) => expectMovable(one, to)));
-  for (const one of moving.filter(isCopied)) await bringBack(one, options);
+  const copied = moving.filter(isCopied);
+  if (copied.length > 0) await bringBack(copied, options);
   if (built.length === 0) return [];
   await to.db.transaction(async (tx) => {
     await lockRegistry(tx, registryLockKey);
@@ -86,7 +88,7 @@ async function addCopy(
   source: RegisteredVersion,
   { to, readSchema, step }: MoveOptions,
 ): Promise<void> {
-  const { id, name, version } = projection;
+  const { name, version } = projection;
   const former = (await readRegistry(tx)).find((one) => one.name === name && one.version === version);
   if (former && former.state !== 'retired')
     throw refused(name, version, `is on its way to the store '${to.name}' already: 'refold status' shows how far.`);
@@ -106,9 +108,15 @@ async function addCopy(
   await beginArrival(tx, projection, from.name, generation);
   await copyDiscards(from.db, tx, name, version);
   const reason = `moves here from the store '${from.name}': ${step.reason}`;
+  const { actor } = step;
   await recordTransition(tx, {
-    ...{ name, version, from: former?.state ?? null, to: 'building', heldReason: null, actor: step.actor },
-    reason: former ? reason : `${reason} (${id})`,
+    name,
+    version,
+    from: former?.state ?? null,
+    to: 'building',
+    heldReason: null,
+    actor,
+    reason,
   });
 }
 
