@@ -13,7 +13,7 @@ interface Registered {
   readonly type: string;
 }
 
-/** The page docs/metrics.md: what a gateway registers that has a replica. */
+/** The page docs/metrics.md: what a gateway registers that has a replica and a read store. */
 export async function metricsPage(url: string): Promise<string> {
   const registered: Metric[] = [];
   // A scrape has no labels of what has no values yet.
@@ -28,6 +28,8 @@ export async function metricsPage(url: string): Promise<string> {
       development: false,
       gateway: { ...app.gateway, host: '127.0.0.1', port: 0 },
       database: { ...app.database, url, readUrl: url },
+      // It need not respond: a gateway starts without it.
+      readStores: { analytics: { url: 'postgres://127.0.0.1:1/refold', maxConnections: 6 } },
     },
     { logger: pino({ level: 'silent' }) },
   );
@@ -87,6 +89,7 @@ const groups: Readonly<Record<string, string>> = {
   graphql: 'GraphQL',
   shadow: 'GraphQL',
   pool: 'Database',
+  read: 'Database',
   replica: 'Database',
   reactor: 'Reactors',
 };

@@ -18,8 +18,9 @@ export async function openHealth(
   if (port === undefined) return undefined;
   const { serveHealth } = await import('./gateway/http/health-server.ts');
   const { createRuntimeMetrics } = await import('./runtime/monitoring/metrics.ts');
-  const { problems } = runtime;
-  return serveHealth({ host: config.gateway.host, port, problems, metrics: createRuntimeMetrics(runtime, registry) });
+  const { problems, storeProblems } = runtime;
+  const metrics = createRuntimeMetrics(runtime, registry);
+  return serveHealth({ host: config.gateway.host, port, problems, storeProblems, metrics });
 }
 
 /** Undefined if it is not configured. */
@@ -62,6 +63,7 @@ export async function openGateway(
       lookAtTables: runtime.lookAtTables,
       shadows: { record: runtime.recordShadow },
       problems: runtime.problems,
+      storeProblems: runtime.storeProblems,
       lost: () => runtime.readModelsServed?.lost() ?? [],
       ...(runtime.canaries ? { canaries: runtime.canaries } : {}),
       ...(runtime.usage && config.gateway.fieldUsage ? { usage: runtime.usage } : {}),

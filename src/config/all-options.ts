@@ -6,6 +6,7 @@ import { runtimeRules } from './runtime-options.ts';
 const table: OptionTable = {
   database: { kind: 'group', of: databaseRules },
   readStores: { kind: 'json' },
+  store: { kind: 'text' },
   runtime: { kind: 'group', of: runtimeRules },
   gateway: { kind: 'group', of: gatewayRules },
   development: { kind: 'boolean' },

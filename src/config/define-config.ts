@@ -9,7 +9,7 @@ import { type CheckedDatabase, checkDatabase, type DatabaseOptions } from './dat
 import { checkDeclarations, type Declarations, distinctFamilies } from './declarations.ts';
 import { type CheckedGateway, checkGateway, type GatewayOptions } from './gateway-options.ts';
 import { invalidConfig, refuseUnknown } from './option-checks.ts';
-import { type CheckedReadStores, checkReadStores, type ReadStoreOptions } from './read-store-options.ts';
+import { type CheckedReadStores, checkReadStores, placedIn, type ReadStoreOptions } from './read-store-options.ts';
 import { type CheckedRuntime, checkRuntime, type RuntimeOptions } from './runtime-options.ts';
 
 export interface ConfigOptions extends Declarations {
@@ -20,6 +20,12 @@ export interface ConfigOptions extends Declarations {
    * @default none: one database holds all
    */
   readonly readStores?: Readonly<Record<string, ReadStoreOptions>>;
+  /**
+   * The read store of projections that name none: it builds their new versions. Versions that exist stay where they are, until
+   * `refold rebuild --store` moves them. Inline projections stay with the log.
+   * @default 'default', the database of the log
+   */
+  readonly store?: string;
   readonly runtime?: RuntimeOptions;
   readonly gateway?: GatewayOptions;
   /** Additional types and fields for the generated schema, created with {@link extendSchema}. */
@@ -66,6 +72,7 @@ export function defineConfig(options: ConfigOptions): Config {
     'imports',
     'database',
     'readStores',
+    'store',
     'runtime',
     'gateway',
     'auth',
@@ -73,7 +80,8 @@ export function defineConfig(options: ConfigOptions): Config {
     'development',
   ]);
   checkDeclarations(options);
-  const { events = [], projections = [], commands = [], reactors = [], imports = [] } = options;
+  const { events = [], commands = [], reactors = [], imports = [] } = options;
+  const projections = placedIn(options.store, options.projections ?? []);
   const families = distinctFamilies([
     ...events,
     ...projections.flatMap((projection) => projection.families),
@@ -94,7 +102,7 @@ export function defineConfig(options: ConfigOptions): Config {
     reactors: Object.freeze([...reactors]),
     imports: Object.freeze([...imports]),
     database: checkedDatabase,
-    readStores: checkReadStores(options.readStores ?? {}, projections),
+    readStores: checkReadStores(options.readStores ?? {}, options.store, projections),
     runtime: checkRuntime(runtime, database),
     gateway: checkedGateway,
     auth: options.auth,

@@ -128,7 +128,7 @@ function booleanOf(source: string, text: string): boolean {
   throw invalidConfig(`${source} is true or false, found '${text.slice(0, 40)}'.`);
 }
 
-const sections = /^REFOLD_(DATABASE|READ_STORES|RUNTIME|GATEWAY|DEVELOPMENT)/;
+const sections = /^REFOLD_(DATABASE|READ_STORES|STORE|RUNTIME|GATEWAY|DEVELOPMENT)/;
 
 /** A misspelt variable would otherwise be ignored. */
 function refuseUnknownVariables(env: Environment): void {

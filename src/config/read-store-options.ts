@@ -24,14 +24,26 @@ export type CheckedReadStores = Readonly<Record<string, CheckedReadStore>>;
 
 const numbers = { maxConnections: { default: 26, min: 6, max: 1000 } } as const satisfies Record<string, NumberRule>;
 
+/** The projections with the store of the configuration, where they name none. */
+export function placedIn(store: string | undefined, projections: readonly Projection[]): readonly Projection[] {
+  if (store === undefined || store === defaultStore) return projections;
+  const goes = ({ namesStore, mode }: Projection) => !namesStore && mode !== 'inline';
+  return projections.map((projection) => (goes(projection) ? Object.freeze({ ...projection, store }) : projection));
+}
+
 /** Checks the stores, and that versions in several of them can be answered. @throws RefoldError `INVALID_CONFIG`, `INVALID_DECLARATION` */
 export function checkReadStores(
   stores: Readonly<Record<string, ReadStoreOptions>>,
+  store: string | undefined,
   projections: readonly Projection[],
 ): CheckedReadStores {
   if (typeof stores !== 'object' || stores === null)
     throw invalidConfig(`readStores is an object of stores by name, found ${String(stores)}.`);
   const checked = Object.fromEntries(Object.entries(stores).map(([name, store]) => [name, checkStore(name, store)]));
+  if (store !== undefined && store !== defaultStore && !Object.hasOwn(stores, store))
+    throw invalidConfig(
+      `'store' is '${store}', which is not among 'readStores'.${closest(store, Object.keys(stores))}`,
+    );
   for (const projection of projections) {
     checkKnown(projection, Object.keys(stores));
     checkComparisons(projection, projections);

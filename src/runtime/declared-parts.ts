@@ -66,6 +66,9 @@ export interface SharedParts {
   readonly metrics: WorkMetrics | undefined;
 }
 
+/** Why read stores do not respond, by their names. A store that responds is left out. */
+export type StoreProblems = Readonly<Record<string, string>>;
+
 /** What of a process depends on its declarations. `refold dev` replaces it when they change. */
 export interface DeclaredParts {
   readonly log: EventLog;
@@ -80,6 +83,8 @@ export interface DeclaredParts {
   execute(command: Command, input: unknown, options?: ExecuteOptions): Promise<ExecuteResult>;
   lookAtTables(): void;
   problems(): DatabaseProblems;
+  /** Why read stores do not respond at present, by their names. */
+  storeProblems(): StoreProblems;
   /** Starts what this process does for its declarations without being asked. `late`: stores whose versions are not registered yet. */
   maintain(late: ReadonlySet<ReadStore>): void;
   stopMaintaining(): Promise<void>;
@@ -125,7 +130,7 @@ export function declareParts(shared: SharedParts, config: Config, maintained: Ma
     }),
     reactors: createReactorOperations(db, log),
     rebuilds: createRebuilds({
-      dbOf: (projection) => stores.of(projection).db,
+      dbOf: (projection) => stores.of(shared.versions.stored(projection)).db,
       log,
       readSchema,
       projections: config.projections,
@@ -145,6 +150,7 @@ export function declareParts(shared: SharedParts, config: Config, maintained: Ma
     },
     lookAtTables: () => maintenance?.lookAtTables(),
     problems: watch.problems,
+    storeProblems: () => maintenance?.storeProblems() ?? {},
     maintain(late) {
       maintenance = maintainDeclared({ ...shared, log, source, lifecycle, late }, config, maintained);
     },
@@ -203,7 +209,7 @@ function createStoreReads(
       readSchema: database.readSchema,
       statementTimeout: gateway.statementTimeout,
       positions: positionsIn.get(name) ?? positions,
-      versions,
+      versions: versions.in(name),
       history: createRowHistory(reads, log),
     }),
   ]);
@@ -213,6 +219,7 @@ function createStoreReads(
 interface Maintenance {
   readonly readModelsServed: ServedReadModels | undefined;
   lookAtTables(): void;
+  storeProblems(): StoreProblems;
   stop(): Promise<void>;
 }
 
@@ -233,7 +240,7 @@ function maintainDeclared(parts: MaintainedParts, config: Config, maintained: Ma
   };
   const options = {
     ...{ config, maintained, owner, development, described, maintain, serves },
-    ...{ log, source, history, versions, positions, lifecycle, timed: parts.metrics?.timed },
+    ...{ stores, log, source, history, versions, positions, lifecycle, timed: parts.metrics?.timed },
   };
   const registration = { readSchema: database.readSchema, actor: owner, development };
   const maintenances = [
@@ -252,6 +259,12 @@ function maintainDeclared(parts: MaintainedParts, config: Config, maintained: Ma
     readModelsServed,
     lookAtTables() {
       for (const { tables } of maintenances) tables?.soon();
+    },
+    storeProblems() {
+      const problems = stores.apart.map(({ name }, index) => [name, maintenances[index + 1]?.problem()] as const);
+      return Object.fromEntries(
+        problems.flatMap(([name, problem]) => (problem === undefined ? [] : [[name, problem]])),
+      );
     },
     async stop() {
       await Promise.all(maintenances.map((one) => one.stop()));

@@ -9,12 +9,14 @@ import { createMemoryOwnership } from '../store/ownership/memory-ownership.ts';
 import type { Ownership } from '../store/ownership/ownership.ts';
 import { readWork } from '../store/ownership/work.ts';
 import type { Database } from '../store/postgres/database.ts';
+import type { ReadStores } from '../store/read-store.ts';
 import { unitText } from '../store/server/processor-unit.ts';
 import { createActivator } from './activation/activator.ts';
 import { createGoLive } from './activation/go-live.ts';
 import type { EventSource } from './consumers/event-source.ts';
 import type { History } from './consumers/history.ts';
 import type { WorkMetrics } from './monitoring/work-metrics.ts';
+import { createArrivals } from './moves/arrivals.ts';
 import type { ProcessDescription } from './ownership/presence.ts';
 import { createProjectionUnits } from './ownership/projection-units.ts';
 import { createWorker } from './ownership/worker.ts';
@@ -26,7 +28,7 @@ import { createAuditor } from './verification/auditor.ts';
 import type { Lifecycle } from './versions/lifecycle.ts';
 import type { TableWatch } from './versions/table-watch.ts';
 import { dropTablesOutOfUse } from './versions/version-tables.ts';
-import type { Versions } from './versions/versions.ts';
+import type { StoreVersions } from './versions/versions.ts';
 
 export interface MaintenanceOptions {
   readonly config: Config;
@@ -42,7 +44,10 @@ export interface MaintenanceOptions {
   readonly log: EventLog;
   readonly source: EventSource;
   readonly history: History;
-  readonly versions: Versions;
+  readonly versions: StoreVersions;
+  /** All stores, and the name of this one. */
+  readonly stores: ReadStores;
+  readonly store: string;
   readonly positions: Positions;
   readonly lifecycle: Lifecycle;
   readonly tables: TableWatch;
@@ -107,13 +112,15 @@ export function startMaintenance({
   const goLive = projections.some(({ store }) => store !== defaultStore)
     ? undefined
     : createGoLive({ ...checks, freeze: development });
+  // Versions move between stores.
+  const arrivals = parts.stores.apart.length === 0 ? undefined : createArrivals(checks);
   const { audit } = config.runtime;
   const snapshotSchedule = createSnapshotSchedule(checks);
   const auditor = audit ? createAuditor({ ...checks, ...audit }) : undefined;
   return async () => {
     // Stop them in parallel: each finishes only what it has begun.
-    const others = [activator.stop(), goLive?.stop(), retention.stop(), auditor?.stop(), snapshotSchedule?.stop()];
-    await Promise.all([worker.stop(), ...others]);
+    const periodic = [activator, goLive, arrivals, retention, auditor, snapshotSchedule];
+    await Promise.all([worker.stop(), ...periodic.map((task) => task?.stop())]);
     await ownership.close();
   };
 }

@@ -1,5 +1,6 @@
 import type { Config } from '../config/define-config.ts';
 import { RefoldError } from '../errors.ts';
+import { defaultStore } from '../projections/projection/projection.ts';
 import { selfFeedingWarnings } from '../reactors/reaction-chains.ts';
 import { isOutage } from '../store/postgres/database-errors.ts';
 import type { ReadStore, ReadStores } from '../store/read-store.ts';
@@ -11,7 +12,7 @@ import { registerReactors } from './reactors/register-reactors.ts';
 import { type RegisterOptions, registerVersions } from './versions/register-versions.ts';
 import { checkLoggedNames } from './versions/undeclared-events.ts';
 
-export interface Registration extends Omit<RegisterOptions, 'declarations' | 'store'> {
+export interface Registration extends Omit<RegisterOptions, 'declarations' | 'store' | 'knownStores'> {
   readonly stores: ReadStores;
 }
 
@@ -28,7 +29,7 @@ export async function registerDeclarations(
   const undeclared = await checkLoggedNames(db, config.families);
   const warnings = [
     ...(undeclared === undefined ? [] : [undeclared]),
-    ...(await registerVersions({ ...registration, declarations: config })),
+    ...(await registerVersions({ ...registration, declarations: config, knownStores: storeNames(config) })),
     ...selfFeedingWarnings(config.reactors),
     ...(await connectionLimitWarnings(db, config.database)),
     ...(await registerReactors(db, config.reactors, actor)),
@@ -54,11 +55,15 @@ function inStore({ name }: ReadStore, error: unknown): unknown {
   return new RefoldError(error.code, `The read store '${name}': ${error.message}`, error.fields, { cause: error });
 }
 
+function storeNames({ readStores }: Config): readonly string[] {
+  return [defaultStore, ...Object.keys(readStores)];
+}
+
 /** Registers the versions of a store apart from the log. @returns warnings for the operator */
 export async function registerInStore(
   { name, db }: ReadStore,
   config: Config,
-  registration: Omit<RegisterOptions, 'db' | 'declarations' | 'store'>,
+  registration: Omit<RegisterOptions, 'db' | 'declarations' | 'store' | 'knownStores'>,
 ): Promise<string[]> {
   const { readSchema, notifications } = config.database;
   await checkServer(db, readSchema);
@@ -66,7 +71,13 @@ export async function registerInStore(
   await checkSessions(db, { sessions: notifications });
   const { maxConnections } = config.readStores[name] ?? config.database;
   return [
-    ...(await registerVersions({ ...registration, db, store: name, declarations: config })),
+    ...(await registerVersions({
+      ...registration,
+      db,
+      store: name,
+      declarations: config,
+      knownStores: storeNames(config),
+    })),
     ...(await connectionLimitWarnings(db, { maxConnections, notifications })),
   ];
 }

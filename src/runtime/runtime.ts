@@ -19,7 +19,7 @@ import { createSnapshotWriter } from './commands/snapshot-writer.ts';
 import { createStreamTurns } from './commands/stream-turns.ts';
 import type { EventSource } from './consumers/event-source.ts';
 import { createHistory, type History, historyChanged } from './consumers/history.ts';
-import { type DeclaredParts, declareParts, type SharedParts } from './declared-parts.ts';
+import { type DeclaredParts, declareParts, type SharedParts, type StoreProblems } from './declared-parts.ts';
 import { createLiveReadModels, type LiveReadModelSource } from './live/live-read-models.ts';
 import { type CanaryRecorder, createCanaryRecorder } from './monitoring/canary-recorder.ts';
 import { readStatusOfStores, type VersionStatus } from './monitoring/status.ts';
@@ -37,6 +37,7 @@ import type { Rebuilds } from './rebuilds/rebuild-requests.ts';
 import { registerDeclarations } from './register-declarations.ts';
 import { openStores } from './stores/open-stores.ts';
 import { positionsOfStores } from './stores/positions-of-stores.ts';
+import { createStoreFinder } from './stores/steps-of-stores.ts';
 import type { Lifecycle } from './versions/lifecycle.ts';
 import { createVersions, type Versions } from './versions/versions.ts';
 
@@ -94,6 +95,10 @@ export interface Runtime {
   status(): Promise<VersionStatus[]>;
   /** Why appends or reads cannot reach the database at present. */
   problems(): DatabaseProblems;
+  /** Why read stores apart from the log do not respond at present, by their names. */
+  storeProblems(): StoreProblems;
+  /** The names of these stores. */
+  readonly storesApart: readonly string[];
   /** The given logger, except that it counts failures caused by an unreachable database instead of logging each one. */
   readonly logger: Logger;
   /**
@@ -125,6 +130,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     const { db, reads, notifications, stores, links } = databases;
     await checkServer(db, readSchema);
     await checkSessions(db, { sessions });
+    if (stores.apart.length > 0) links.found(await createStoreFinder(stores, config.projections).copies());
     const registration = { db, stores, readSchema, actor: owner, development };
     const { warnings, late } = await registerDeclarations(config, registration);
     for (const warning of warnings) logger.warn(warning);
@@ -144,6 +150,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       onError: (error) => logger.warn({ err: error }, 'the registry could not be read; trying again'),
     });
     stops.push(() => versions.close());
+    versions.onChange(() => links.found(versions.copies()));
 
     const positionsIn = new Map(
       [stores.home, ...stores.apart].map((store) => [
@@ -176,10 +183,10 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     stops.push(() => live.close());
 
     /** The database of a declared version. */
-    const dbOf = ({ name, version }: { readonly name: string; readonly version: number }) =>
-      stores.of(
-        declaredNow.projections.find((one) => one.name === name && one.version === version) ?? { store: defaultStore },
-      ).db;
+    const dbOf = ({ name, version }: { readonly name: string; readonly version: number }) => {
+      const declared = declaredNow.projections.find((one) => one.name === name && one.version === version);
+      return stores.of(declared ? versions.stored(declared) : { store: defaultStore }).db;
+    };
     const usage = options.serves ? createUsageRecorder({ db, usage: config.gateway.fieldUsage, logger }) : undefined;
     if (usage) stops.push(() => usage.stop());
     const canaries = options.serves ? createCanaryRecorder(dbOf, logger) : undefined;
@@ -241,9 +248,11 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       lookAtTables: () => declared.lookAtTables(),
       async status() {
         await canaries?.flush();
-        return readStatusOfStores(stores, declared.log);
+        return [...(await readStatusOfStores(stores, declared.log)).versions];
       },
       problems: () => declared.problems(),
+      storeProblems: () => declared.storeProblems(),
+      storesApart: stores.apart.map(({ name }) => name),
       async redeclare(next, onDeclared) {
         const former = declared;
         await former.stopMaintaining();

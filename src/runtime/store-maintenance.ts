@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Maintained } from '../config/maintained.ts';
-import { defaultStore } from '../projections/projection/projection.ts';
+import { defaultStore, type Projection } from '../projections/projection/projection.ts';
 import { isOutage } from '../store/postgres/database-errors.ts';
 import type { ReadStore } from '../store/read-store.ts';
 import { type MaintenanceOptions, startMaintenance } from './maintenance.ts';
@@ -9,16 +9,20 @@ import { createOutages } from './ownership/outages.ts';
 import { announcePresence, type ProcessDescription } from './ownership/presence.ts';
 import { startPeriodicTask } from './scheduling/periodic-task.ts';
 import { createTableWatch, type TableWatch } from './versions/table-watch.ts';
+import type { Versions } from './versions/versions.ts';
 
 /** What a process does for the versions of one store, without being asked. */
 export interface StoreMaintenance {
   /** Undefined if the process maintains nothing, or if the store has not responded yet. */
   readonly tables: TableWatch | undefined;
+  /** Why the store does not respond; undefined if it does, and for the store of the log, which is watched on its own. */
+  problem(): string | undefined;
   stop(): Promise<void>;
 }
 
 export interface StoreMaintenanceOptions
-  extends Omit<MaintenanceOptions, 'url' | 'db' | 'tables' | 'described' | 'store'> {
+  extends Omit<MaintenanceOptions, 'url' | 'db' | 'tables' | 'described' | 'store' | 'versions'> {
+  readonly versions: Versions;
   readonly store: ReadStore;
   readonly described: ProcessDescription;
   /** Whether this process maintains read tables. */
@@ -28,15 +32,21 @@ export interface StoreMaintenanceOptions
 }
 
 export function maintainStore(options: StoreMaintenanceOptions): StoreMaintenance {
-  const { store, config, maintained, described, maintain, serves, logger } = options;
+  const { store, config, maintained, described, maintain, serves, versions, logger } = options;
   const { db, url } = store;
   const own = ofStore(maintained, store.name);
-  const projections = config.projections.filter((projection) => projection.store === store.name);
+  const projections = inStore(config.projections, store.name);
   const tables = maintain ? createTableWatch({ db, projections, logger }) : undefined;
-  const stopWork = tables ? startMaintenance({ ...options, maintained: own, url, db, tables }) : undefined;
+  const stopWork = tables
+    ? startMaintenance({
+        ...options,
+        ...{ maintained: own, url, db, tables, store: store.name, versions: versions.in(store.name) },
+      })
+    : undefined;
   const presence = !tables && serves ? announcePresence(db, described, logger) : undefined;
   return {
     tables,
+    problem: () => undefined,
     async stop() {
       await stopWork?.();
       await presence?.stop();
@@ -48,9 +58,16 @@ export function maintainStore(options: StoreMaintenanceOptions): StoreMaintenanc
 /** Reactors belong to the log. */
 function ofStore({ projections, reactors }: Maintained, store: string): Maintained {
   return {
-    projections: projections.filter((projection) => projection.store === store),
+    projections: inStore(projections, store),
     reactors: store === defaultStore ? reactors : [],
   };
+}
+
+/** The declared versions, as copies of this store: its registry says which of them it has. */
+function inStore(projections: readonly Projection[], store: string): readonly Projection[] {
+  return projections
+    .filter(({ mode }) => mode !== 'inline' || store === defaultStore)
+    .map((projection) => (projection.store === store ? projection : Object.freeze({ ...projection, store })));
 }
 
 const againMilliseconds = 1000;
@@ -92,6 +109,10 @@ export function maintainStoreApart(
   return {
     get tables() {
       return maintenance?.tables;
+    },
+    problem() {
+      const { appends: writes, reads } = watch.problems();
+      return writes ?? reads;
     },
     async stop() {
       await registering?.stop();

@@ -12,7 +12,13 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const context: BenchContext = {
-  server: { version: '', createDatabase: async () => '', settle: async () => {}, processor: () => 0, stop: async () => {} },
+  server: {
+    version: '',
+    createDatabase: async () => '',
+    settle: async () => {},
+    processor: () => 0,
+    stop: async () => {},
+  },
   quick: true,
   rounds: 1,
   longLog: () => Promise.reject(new Error('not asked for')),

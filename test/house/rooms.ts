@@ -97,6 +97,10 @@ export const rooms: Readonly<Record<string, Room>> = {
     purpose: 'answers of one snapshot and one version map',
     uses: ['scheduling', 'verification', 'versions'],
   },
+  'runtime/moves': {
+    purpose: 'versions that move from one read store to another',
+    uses: ['dead-letters', 'scheduling', 'versions'],
+  },
   'runtime/stores': { purpose: 'several read stores as one', uses: ['reads', 'versions'] },
   'runtime/live': { purpose: 'what subscribers follow', uses: ['consumers', 'reads', 'scheduling'] },
   'runtime/ownership': {

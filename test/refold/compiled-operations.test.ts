@@ -3,11 +3,14 @@ import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { declaredSchema } from '../../src/cli/setup/declared-schema.ts';
+import { underEnvironment } from '../../src/config/environment.ts';
 import { anonymous, createRefold, defineConfig, extendSchema, type Refold } from '../../src/index.ts';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
 import type { Projection } from '../../src/projections/projection/projection.ts';
 import { createDatabase } from '../../src/store/postgres/database.ts';
 import { effort } from '../support/effort.ts';
+import { startOwnServer } from '../support/own-server.ts';
+import type { PostgresCluster } from '../support/postgres-cluster.ts';
 import { seed } from '../support/seed.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -22,6 +25,10 @@ let database: TestDatabase;
 let refold: Refold;
 /** Another gateway of the same database, without compiled queries: the executor answers everything. */
 let executing: Refold;
+/** An application of its own with the same events. Its read models are in another server than its log, by environment variables alone. */
+let apart: Refold;
+let apartLog: TestDatabase;
+let server: PostgresCluster;
 let naive: NaiveApi;
 /** What the log says of compiled queries. A busy machine makes it say other things. */
 const logged: string[] = [];
@@ -35,10 +42,12 @@ const extension = extendSchema(({ builder, rowField }) => {
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  const configOf = (compiledQueries: boolean) =>
+  apartLog = await createTestDatabase();
+  server = await startOwnServer();
+  const configOf = (compiledQueries: boolean, url = database.url) =>
     defineConfig({
       projections: [thingV1, ownerV1, placeV1],
-      database: { url: database.url },
+      database: { url },
       schema: extension,
       auth: ({ header }) => {
         const [tenant, role] = (header('authorization') ?? '').split(' ');
@@ -65,6 +74,9 @@ beforeAll(async () => {
   const config = configOf(true);
   const logger = pino({ level: 'warn' }, { write: noteFallback });
   refold = await createRefold(config, { logger });
+  const readStores = JSON.stringify({ other: { url: server.url } });
+  const elsewhere = { REFOLD_READ_STORES: readStores, REFOLD_STORE: 'other' };
+  apart = await createRefold(underEnvironment(configOf(true, apartLog.url), elsewhere), { logger });
   let last = 0n;
   const set = async (
     family: (typeof families)[keyof typeof families],
@@ -73,6 +85,7 @@ beforeAll(async () => {
   ) => {
     const event = { type: 'Set', payload } as const;
     last = (await refold.log.append({ family, streamId, events: [event] })).position;
+    await apart.log.append({ family, streamId, events: [event] });
   };
   const rows = new Map<Projection, readonly Row[]>([
     [ownerV1, owners.slice(0, 3).map((ownerId, rank) => ({ ownerId, name: `${ownerId}!`, rank }))],
@@ -83,13 +96,16 @@ beforeAll(async () => {
   for (const place of rows.get(placeV1) ?? []) await set(families.place, String(place.day), place);
   for (const [index, id] of ids.entries()) await set(families.thing, id, thing(index));
   naive = naiveApi(declaredSchema(config), projections, rows);
-  await until(async () => (await refold.status()).every(({ position }) => position >= last));
+  for (const one of [refold, apart])
+    await until(async () => (await one.status()).every(({ position }) => position >= last));
+  expect((await apart.status()).map(({ store }) => store)).toEqual(['other', 'other', 'other']);
   executing = await createRefold(configOf(false), { role: 'gateway', logger });
 });
 
 afterAll(async () => {
-  await Promise.all([refold.stop(), executing.stop()]);
-  await database.drop();
+  await Promise.all([refold.stop(), executing.stop(), apart.stop()]);
+  await Promise.all([database.drop(), apartLog.drop()]);
+  await server.stop();
 });
 
 const pick = <T>(of: readonly T[], index: number) => of[index % of.length] as T;
@@ -184,7 +200,7 @@ const atOnce = 10;
 const operations = Number(process.env.RUNS ?? effort(1000, 60));
 
 // A thousand operations may take minutes where the machine is busy.
-test('any operation has the response of a naive evaluation over the rows, by one statement and by the executor, for any viewer', {
+test('any operation has the response of a naive evaluation over the rows, by one statement, by the executor and from another server, for any viewer', {
   timeout: 1_800_000,
 }, async () => {
   let right = 0;
@@ -192,7 +208,9 @@ test('any operation has the response of a naive evaluation over the rows, by one
   const viewers = fc.constantFrom(undefined, 'north', 'south auditor', 'nobody');
   const equal = fc.asyncProperty(randomOperation, viewers, async (operation, authorization) => {
     const asked = await withCursors(operation);
-    const [one, executed] = await bothAnswers({ ...asked, ...(authorization ? { authorization } : {}) });
+    const ask = { ...asked, ...(authorization ? { authorization } : {}) };
+    const [one, executed] = await bothAnswers(ask);
+    expect(await answerTo(apart, ask)).toEqual(one);
     if (!executed.answer.errors) right++;
     expect([one, logged.splice(0)]).toEqual([executed, []]);
     const { data, errors } = await naive.answer(operation, sees(authorization));
@@ -207,7 +225,7 @@ test('any operation has the response of a naive evaluation over the rows, by one
   const ended = await Promise.allSettled(seeds.map((one) => fc.assert(equal, { numRuns, seed: one })));
   for (const run of ended) if (run.status === 'rejected') throw run.reason;
   // All responses without errors came from one statement.
-  expect([await compiled(), await compiled(executing)]).toEqual([before + right, 0]);
+  expect([await compiled(), await compiled(executing), await compiled(apart)]).toEqual([before + right, 0, right]);
   expect(right).toBeGreaterThan(0);
 });
 

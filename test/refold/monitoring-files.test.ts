@@ -15,6 +15,8 @@ beforeAll(async () => {
       projections: [balanceV1],
       reactors: [defineReactor({ name: 'greeter', events: account, handle: { Opened: async () => {} } })],
       database: { url: database.url },
+      // It need not respond: a gateway starts without it.
+      readStores: { analytics: { url: 'postgres://127.0.0.1:1/refold', maxConnections: 6 } },
       gateway: { port: 0 },
     }),
   );

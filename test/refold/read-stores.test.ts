@@ -1,105 +1,25 @@
-import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createRefold, defineConfig, type Projection, type Refold } from '../../src/index.ts';
+import { expect, test } from 'vitest';
+import type { Projection } from '../../src/index.ts';
 import { verifyVersion } from '../../src/runtime/verification/verify.ts';
-import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { createDatabase } from '../../src/store/postgres/database.ts';
 import { readRegistry } from '../../src/store/registry/registry.ts';
 import { totalsByEvolve, totalsBySql } from '../support/account-totals.ts';
 import { seeded, traffic } from '../support/account-traffic.ts';
-import { type Feed, followFeed } from '../support/feed-client.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
-import { startOwnServer } from '../support/own-server.ts';
-import type { PostgresCluster } from '../support/postgres-cluster.ts';
-import { balanceV1, balanceV2, credit, openAccount, openingsV1 } from '../support/sample-domain.ts';
+import { balanceV1, balanceV2, credit, openAccount } from '../support/sample-domain.ts';
 import { seed } from '../support/seed.ts';
-import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { active, answer, caughtUp, inStore, open, storeSetting } from '../support/store-setting.ts';
+import { createTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
 // Read models in another server than the log.
-let server: PostgresCluster;
-let log: TestDatabase;
-let store: Database;
-const apps: Refold[] = [];
-const feeds: Feed[] = [];
-const said: string[] = [];
-
-beforeAll(async () => {
-  server = await startOwnServer();
-  store = createDatabase({ url: server.url });
-});
-afterAll(async () => {
-  await store.close();
-  await server.stop();
-});
-beforeEach(async () => {
-  log = await createTestDatabase();
-});
-afterEach(async () => {
-  for (const feed of feeds.splice(0)) await feed.stop();
-  for (const app of apps.splice(0)) await app.stop();
-  await log.drop();
-  said.splice(0);
-  // Each test has a log of its own.
-  for (const { name, version } of await readRegistry(store))
-    await store.query({
-      text: 'delete from refold.projections where name = $1 and version = $2',
-      values: [name, version],
-    });
-  await store.query({ text: 'drop schema if exists read_models cascade' });
-  await store.query({ text: 'truncate refold.changes, refold.change_floors, refold.processes, refold.transitions' });
-});
-
-const inStore = <P extends Projection>(projection: P): P => Object.freeze({ ...projection, store: 'analytics' });
-
-interface Start {
-  readonly projections?: readonly Projection[];
-  readonly role?: 'all' | 'gateway' | 'worker';
-  readonly acrossStores?: boolean;
-  readonly storeUrl?: string;
-}
-
-async function start({
-  projections = [inStore(balanceV1), openingsV1],
-  role = 'all',
-  acrossStores = false,
-  storeUrl = server.url,
-}: Start = {}): Promise<Refold> {
-  const config = defineConfig({
-    projections,
-    commands: [openAccount, credit],
-    database: { url: log.url },
-    readStores: { analytics: { url: storeUrl } },
-    gateway: { port: 0, positionTimeout: 60_000, acrossStores },
-  });
-  const logger = pino({ level: 'info' }, { write: (line: string) => void said.push(JSON.parse(line).msg) });
-  const app = await createRefold(config, { logger, role });
-  apps.push(app);
-  return app;
-}
-
-async function answer(app: Refold, query: string) {
-  const { data, errors } = await app.graphql(query);
-  expect(errors).toBeUndefined();
-  return JSON.parse(JSON.stringify(data));
-}
-
-async function open(app: Refold, ...ids: string[]): Promise<void> {
-  for (const accountId of ids) await app.execute(openAccount, { accountId, owner: 'ada' });
-}
-
-async function active(app: Refold, ...ids: string[]): Promise<void> {
-  await until(async () => {
-    const versions = await app.status();
-    return ids.every((id) => versions.some((one) => `${one.name}@${one.version}` === id && one.state === 'active'));
-  });
-}
+const setting = storeSetting();
+const { said, start, follow } = setting;
 
 test('a version in another server is built, served and followed there, and its rows are the fold of the log', async () => {
   const app = await start();
   await active(app, 'balance@1', 'openings@1');
-  const { url } = app;
-  const feed = followFeed(`${url}/graphql`, 'balanceChanges { reset cursor changes { operation key { accountId } } }');
-  feeds.push(feed);
+  const feed = follow(app, 'balanceChanges { reset cursor changes { operation key { accountId } } }');
   const created = await answer(
     app,
     'mutation { openAccount(input: { accountId: "a", owner: "ada" }) { balance { owner amount } } }',
@@ -121,15 +41,17 @@ test('a version in another server is built, served and followed there, and its r
     { accountId: 'b', amount: '2.00' },
     { accountId: 'c', amount: '0.00' },
   ]);
-  expect(await storedTable(store, balanceV1)).toEqual(await foldedTable(app.log, balanceV1));
+  expect(await storedTable(setting.store, balanceV1)).toEqual(await foldedTable(app.log, balanceV1));
 
   // Nothing of the version is in the database of the log, and nothing of the log in the store.
-  const home = createDatabase({ url: log.url });
+  const home = createDatabase({ url: setting.log.url });
   expect((await readRegistry(home)).map(({ name }) => name)).toEqual(['openings']);
   await home.close();
-  const [counted] = await store.query<{ events: bigint }>({ text: 'select count(*) as events from refold.events' });
+  const [counted] = await setting.store.query<{ events: bigint }>({
+    text: 'select count(*) as events from refold.events',
+  });
   expect(counted?.events).toBe(0n);
-  expect((await readRegistry(store)).map(({ name }) => name)).toEqual(['balance']);
+  expect((await readRegistry(setting.store)).map(({ name }) => name)).toEqual(['balance']);
   const status = await app.status();
   expect(status.map(({ name, lagEvents }) => [name, lagEvents])).toEqual([
     ['balance', 0n],
@@ -186,11 +108,7 @@ test('the next version moves a read model to another store while the old one ans
   await active(before, 'balance@1');
   await open(before, 'a', 'b');
   const app = await start({ projections: [balanceV1, inStore(balanceV2)] });
-  const feed = followFeed(
-    `${app.url}/graphql`,
-    'balanceChanges { reset cursor changes { operation key { accountId } } }',
-  );
-  feeds.push(feed);
+  const feed = follow(app, 'balanceChanges { reset cursor changes { operation key { accountId } } }');
   await active(app, 'balance@1', 'balance@2');
   await until(() => feed.rows.size === 2);
   await open(app, 'c');
@@ -198,7 +116,7 @@ test('the next version moves a read model to another store while the old one ans
   const query = '{ balances { nodes { accountId largest } } }';
   await until(async () => (await app.graphql(query)).errors === undefined);
   expect((await answer(app, query)).balances.nodes).toHaveLength(3);
-  expect(await storedTable(store, balanceV2)).toEqual(await foldedTable(app.log, balanceV2));
+  expect(await storedTable(setting.store, balanceV2)).toEqual(await foldedTable(app.log, balanceV2));
 
   const step = { actor: 'test', reason: 'to see' };
   expect(await app.lifecycle.rollback('balance', step)).toEqual({ from: 2, to: 1 });
@@ -212,17 +130,6 @@ test('the next version moves a read model to another store while the old one ans
   await until(() => feed.rows.size === 5);
   const states = (await app.status()).map(({ name, version, state }) => `${name}@${version} ${state}`);
   expect(states).toEqual(['balance@1 retired', 'balance@2 active']);
-});
-
-test('a version that would be in two stores is refused', async () => {
-  const app = await start({ projections: [balanceV1] });
-  await active(app, 'balance@1');
-  await expect(start({ projections: [inStore(balanceV1)] })).rejects.toMatchObject({
-    code: 'PROJECTION_CHANGED',
-    message: expect.stringContaining(
-      "balance@1 is declared in the store 'analytics', and its rows are in another one.",
-    ),
-  });
 });
 
 test('rebuilds, snapshots and verifications work in a store, with evolve and with SQL over batches that are sent to it', async () => {
@@ -239,14 +146,19 @@ test('rebuilds, snapshots and verifications work in a store, with evolve and wit
       await working;
       await caughtUp(app, projection.id);
     }
-  const home = createDatabase({ url: log.url });
-  const apart = createDatabase({ url: server.url, elsewhere: { log: home, storesOf: () => [], others: () => [] } });
+  const home = createDatabase({ url: setting.log.url });
+  const apart = createDatabase({
+    url: setting.server.url,
+    elsewhere: { log: home, storesOf: () => [], others: () => [] },
+  });
   for (const [projection, like] of [
     [balanceV1, balanceV1],
     [sql, totalsByEvolve],
   ] as const) {
     const stored = await currentTable(projection);
-    expect(await storedTable(store, { ...projection, tableName: stored })).toEqual(await foldedTable(app.log, like));
+    expect(await storedTable(setting.store, { ...projection, tableName: stored })).toEqual(
+      await foldedTable(app.log, like),
+    );
     const found = await verifyVersion({ db: apart, log: app.log, readSchema: 'read_models', projection });
     expect(found).toMatchObject({ differences: 0 });
     expect(found.rowsCompared).toBeGreaterThan(10);
@@ -256,17 +168,8 @@ test('rebuilds, snapshots and verifications work in a store, with evolve and wit
 });
 
 async function currentTable({ name, version }: Projection): Promise<string> {
-  const found = (await readRegistry(store)).find((one) => one.name === name && one.version === version);
+  const found = (await readRegistry(setting.store)).find((one) => one.name === name && one.version === version);
   return found?.tableName ?? expect.unreachable();
-}
-
-/** Waits until a version answers, has no rebuild, and has folded everything. */
-async function caughtUp(app: Refold, id: string): Promise<void> {
-  const horizon = await app.log.horizon();
-  await until(async () => {
-    const found = (await app.status()).find((one) => `${one.name}@${one.version}` === id);
-    return found?.state === 'active' && found.rebuild === null && found.position >= horizon;
-  });
 }
 
 test('a store that is away stops its own versions alone, also for a process that starts meanwhile, and they catch up', async () => {
@@ -274,12 +177,16 @@ test('a store that is away stops its own versions alone, also for a process that
   await active(app, 'balance@1', 'openings@1');
   await open(app, 'a');
   await until(async () => (await answer(app, '{ balance(accountId: "a") { owner } }')).balance);
-  await server.kill();
+  await setting.server.kill();
   await open(app, 'b', 'c');
   await until(async () => (await answer(app, '{ openings(owner: "*") { opened } }')).openings.opened === 3);
   const unavailable = await until(async () => (await app.graphql('{ balances { nodes { accountId } } }')).errors);
   expect(unavailable.map(({ extensions }) => extensions.code)).toEqual(['DATABASE_UNAVAILABLE']);
   expect((await fetch(`${app.url}/health/ready`)).status).toBe(200);
+  const health = async () => (await (await fetch(`${app.url}/health`)).json()) as { readStores?: object };
+  await until(async () => 'analytics' in ((await health()).readStores ?? {}));
+  const metrics = async () => (await fetch(`${app.url}/metrics`)).text();
+  expect(await metrics()).toContain('refold_read_store_available{store="analytics"} 0');
 
   const late = await start();
   await open(late, 'd');
@@ -287,7 +194,7 @@ test('a store that is away stops its own versions alone, also for a process that
   const [refused] = (await late.graphql('{ balances { nodes { accountId } } }')).errors ?? [];
   expect(refused?.extensions.code).toBe('DATABASE_UNAVAILABLE');
   expect((await fetch(`${late.url}/health/ready`)).status).toBe(200);
-  await server.restart();
+  await setting.server.restart();
   for (const one of [app, late]) {
     await until(async () => {
       const { data, errors } = await one.graphql('{ balances { nodes { accountId } } }');
@@ -295,6 +202,10 @@ test('a store that is away stops its own versions alone, also for a process that
     });
   }
   expect(said).toContainEqual(expect.stringContaining("the read store 'analytics' is not available"));
+  await until(async () => !('readStores' in (await health())));
+  const after = await metrics();
+  expect(after).toContain('refold_read_store_available{store="analytics"} 1');
+  expect(after).toContain('refold_version_in_store{projection="balance",version="1",store="analytics"} 1');
   await until(() => said.some((line) => line.startsWith("the read store 'analytics' is available again")));
 });
 
@@ -305,8 +216,8 @@ test('a store with the rows of another log is recognized, and its versions stop'
   await caughtUp(app, 'balance@1');
   await app.stop();
   const other = await createTestDatabase();
-  const former = log;
-  log = other;
+  const former = setting.log;
+  setting.log = other;
   const moved = await start();
   await until(async () => (await moved.status()).find(({ name }) => name === 'balance')?.error);
   const status = (await moved.status()).find(({ name }) => name === 'balance');
@@ -316,7 +227,7 @@ test('a store with the rows of another log is recognized, and its versions stop'
 });
 
 test('a database that holds a log is refused as a store', async () => {
-  await expect(start({ storeUrl: log.url })).rejects.toMatchObject({
+  await expect(start({ storeUrl: setting.log.url })).rejects.toMatchObject({
     code: 'DATABASE_UNSUITABLE',
     message: expect.stringContaining("The read store 'analytics': PostgreSQL at"),
   });

@@ -10,8 +10,8 @@ import {
   type Projection,
   t,
 } from '../../src/index.ts';
-import { extendSchema } from '../../src/schema/extend-schema.ts';
 import { checkSchema } from '../../src/schema/check-schema.ts';
+import { extendSchema } from '../../src/schema/extend-schema.ts';
 import { allCommands, courierDayV1, parcelV1, parcelV2 } from './parcels.ts';
 
 const thing = defineEvents('thing', { Done: z.object({}) });
@@ -152,7 +152,9 @@ describe('of two versions each of many projections', () => {
     const type = 'Shared';
     const projections = [
       ...older.map((before, index) => (index === one ? projection(before.name, { graphql: { type } }) : before)),
-      ...newer.map((after, index) => (index === other ? projection(after.name, { version: 2, graphql: { type } }) : after)),
+      ...newer.map((after, index) =>
+        index === other ? projection(after.name, { version: 2, graphql: { type } }) : after,
+      ),
     ];
     expect(() => checkSchema(defineConfig({ projections }))).toThrow(type);
   });

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { defineCommand } from 'citty';
 import type { Config } from '../../config/define-config.ts';
+import { defaultStore } from '../../projections/projection/projection.ts';
 import { stallText } from '../../runtime/monitoring/stall-text.ts';
 import { readStatusOfStores, type VersionStatus } from '../../runtime/monitoring/status.ts';
 import type { ReactorStatus } from '../../runtime/reactors/reactor-operations.ts';
@@ -46,18 +47,19 @@ export const status = defineCommand({
     }
     const config = await loadConfig(args.config);
     await withOperation(config, async ({ db, stores, log, reactors }) => {
-      let before = await readStatusOfStores(stores, log);
+      let { versions: before } = await readStatusOfStores(stores, log);
       do {
         const since = performance.now();
         await pause(sampleMilliseconds);
-        const after = await readStatusOfStores(stores, log);
+        const { versions: after, away } = await readStatusOfStores(stores, log);
         const versions = after.map((version) => withRate(version, before, (performance.now() - since) / 1000));
         // If the horizon stands still while the log grows, this shows who holds it.
         const stalls = (await readStalls(db)).filter((stall) => stall.seconds > 1);
         const processes = await readLiveProcesses(db);
         const report = {
           versions,
-          notRegistered: notRegistered(config, after),
+          storesAway: away,
+          notRegistered: notRegistered(config, after, away),
           reactors: await reactors.status(),
           stalls,
           lostOwners: await inEachStore(stores, (store) => readLostOwners(store, silentSeconds)),
@@ -107,15 +109,18 @@ function paced(pace: Pace | null): string {
   return ` (${integer(pace.rate)}/s${pace.eta === null ? '' : `, ETA ${duration(pace.eta)}`})`;
 }
 
-/** Declared versions that no process has registered yet. */
-function notRegistered(config: Config, found: readonly VersionStatus[]): string[] {
+/** Declared versions that no process has registered yet. Of a store that does not respond, nothing is known. */
+function notRegistered(config: Config, found: readonly VersionStatus[], away: readonly string[]): string[] {
   return config.projections
     .filter(({ name, version }) => !found.some((one) => one.name === name && one.version === version))
+    .filter(({ store }) => !away.includes(store))
     .map(({ id }) => id);
 }
 
 interface Report {
   readonly versions: readonly RatedStatus[];
+  /** The read stores that do not respond. */
+  readonly storesAway: readonly string[];
   readonly notRegistered: readonly string[];
   readonly reactors: readonly ReactorStatus[];
   readonly stalls: readonly Stall[];
@@ -129,7 +134,8 @@ function toJson(report: Report): string {
 }
 
 function toText(all: Report): string {
-  const { versions: report, notRegistered: missing, reactors, stalls, lostOwners } = all;
+  const { versions: report, notRegistered: missing, storesAway, reactors, stalls, lostOwners } = all;
+  const away = storesAway.map(storeAwayText);
   const none = report.length === 0 && missing.length === 0;
   const versions = none ? ['No projection version is registered yet.'] : [versionsToText(report, missing)];
   const reactions = reactors.length === 0 ? [] : ['', reactorsToText(reactors)];
@@ -143,7 +149,28 @@ function toText(all: Report): string {
       `${owner} owns ${integer(units)} of these and sent its last heartbeat ${seconds === null ? 'long' : duration(seconds)} ago: it was killed, or hangs. Another running process takes over; if there is none, start one.`,
   );
   const living = [...answersToText(all.answers), ...processesToText(all.processes)];
-  return [...versions, ...reactions, ...held, ...lost, ...living].join('\n');
+  return [...away, ...versions, ...reactions, ...held, ...lost, ...living].join('\n');
+}
+
+/** A store that is away must not be taken for one without versions. */
+function storeAwayText(name: string): string {
+  return `The read store '${name}' does not respond: its versions are not listed, and their queries get DATABASE_UNAVAILABLE. Start its server, or correct readStores.${name}.url; they catch up by themselves. 'refold rebuild VERSION --store ANOTHER' moves a version that has a copy there.`;
+}
+
+/** Where a version of another store than that of the log is, and its copies in others. */
+function storeLines({ name, version, store, copies, head }: RatedStatus): string[] {
+  const id = `${name}@${version}`;
+  const here = store === defaultStore ? [] : [`${id} is in the read store '${store}'`];
+  return [
+    ...here,
+    ...copies.map((copy) => {
+      const stopped = copy.error ? `; stopped: ${copy.error.message}` : '';
+      const held = copy.heldReason ? `; does not take over: ${copy.heldReason}` : '';
+      return copy.arriving
+        ? `${id} moves to the read store '${copy.store}': at position ${integer(copy.position)} of ${integer(head)}${stopped}${held}`
+        : `${id} has a copy in the store '${copy.store}', which a move has left: 'refold retire ${id} --store ${copy.store}' ends its maintenance, 'refold rebuild ${id} --store ${copy.store}' lets it answer again${stopped}`;
+    }),
+  ];
 }
 
 function partitionLines({ name, version, partitions }: RatedStatus): string[][] {
@@ -182,6 +209,7 @@ function versionsToText(report: readonly RatedStatus[], missing: readonly string
       .concat(missing.map((id) => [id, 'not registered', '-', '-', '-', '-', '-', '-', '-'])),
   );
   const notes = report.flatMap((version) => [
+    ...storeLines(version),
     ...(version.paused
       ? [
           `${version.name}@${version.version} is paused since ${version.paused.since} by ${version.paused.by} (${version.paused.reason}): 'refold resume ${version.name}@${version.version}' resumes it`,

@@ -95,7 +95,7 @@ const recall = defineCommand({
     const config = await loadConfig(args.config);
     await withOperation(config, async (operation) => {
       const step = { actor: operation.actor, reason: args.reason ?? 'by hand' };
-      const recalled = await recallDiscarded(optionsOf(config, operation, args.version), step, args.key);
+      const recalled = await recallDiscarded(await optionsOf(config, operation, args.version), step, args.key);
       console.log(`${args.version}: ${integer(recalled)} recalled. 'refold rebuild ${args.version}' folds them.`);
     });
   }),
@@ -133,7 +133,7 @@ async function redeliver(
     }
     const work = what === 'retry' ? retryDeadLetters : discardDeadLetters;
     const step = { actor: operation.actor, reason: args.reason ?? 'by hand' };
-    const outcome = await work(optionsOf(config, operation, args.version), step, args.key);
+    const outcome = await work(await optionsOf(config, operation, args.version), step, args.key);
     const { folded, discarded, left } = outcome;
     // Nothing was done: a script must see a failure.
     const inVain = folded === 0 && discarded === 0;
@@ -146,7 +146,12 @@ async function redeliver(
   });
 }
 
-function optionsOf(config: Config, { stores, log }: Operation, id: string): DeadLetterOptions {
+async function optionsOf(config: Config, { dbOf, log }: Operation, id: string): Promise<DeadLetterOptions> {
   const projection = declaredVersion(config, id);
-  return { db: stores.of(projection).db, log, readSchema: config.database.readSchema, projection };
+  return {
+    db: await dbOf(projection.name, projection.version),
+    log,
+    readSchema: config.database.readSchema,
+    projection,
+  };
 }

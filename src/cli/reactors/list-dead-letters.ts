@@ -77,7 +77,7 @@ export async function expectReactor(config: Config, { reactors }: Operation, nam
 }
 
 async function lettersOf(config: Config, operation: Operation, of: string | undefined) {
-  const { stores, log, reactors } = operation;
+  const { stores, dbOf, log, reactors } = operation;
   if (of === undefined) {
     const names = (await reactors.status()).filter(({ deadLetters }) => deadLetters > 0).map(({ name }) => name);
     const ofReactors = await Promise.all(names.map((name) => lettersOfReactor(operation, name)));
@@ -89,7 +89,12 @@ async function lettersOf(config: Config, operation: Operation, of: string | unde
   }
   const { readSchema } = config.database;
   const projection = declaredVersion(config, of);
-  const letters = await listDeadLetters({ db: stores.of(projection).db, log, readSchema, projection });
+  const letters = await listDeadLetters({
+    db: await dbOf(projection.name, projection.version),
+    log,
+    readSchema,
+    projection,
+  });
   return letters.map((letter) => ({ of, ...letter }));
 }
 

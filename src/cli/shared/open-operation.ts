@@ -7,7 +7,7 @@ import { createSchemaEvolution, type SchemaEvolution } from '../../runtime/activ
 import { openApplicationLog } from '../../runtime/commands/application-log.ts';
 import { createReactorOperations, type ReactorOperations } from '../../runtime/reactors/reactor-operations.ts';
 import { createStoreLinks, openReadStores } from '../../runtime/stores/open-stores.ts';
-import { createStoreFinder, lifecycleOfStores } from '../../runtime/stores/steps-of-stores.ts';
+import { createStoreFinder, lifecycleOfStores, type StoreFinder } from '../../runtime/stores/steps-of-stores.ts';
 import { createLifecycle, type Lifecycle } from '../../runtime/versions/lifecycle.ts';
 import { type DatabaseServer, startEmbeddedPostgres } from '../../store/embedded/embedded-postgres.ts';
 import type { EventLog } from '../../store/event-log.ts';
@@ -24,6 +24,7 @@ export interface Operation {
   /** The database of the log. */
   readonly db: Database;
   readonly stores: ReadStores;
+  readonly find: StoreFinder;
   /** The database of a version. */
   dbOf(name: string, version: number): Promise<Database>;
   readonly log: EventLog;
@@ -40,6 +41,7 @@ export interface Databases {
   /** That of the log. */
   readonly db: Database;
   readonly stores: ReadStores;
+  readonly find: StoreFinder;
   close(): Promise<void>;
 }
 
@@ -60,6 +62,7 @@ export function openDatabases(config: Config, url: string): Databases {
   return {
     db,
     stores,
+    find: createStoreFinder(stores, config.projections, links.found),
     async close() {
       await stores.close();
       await db.close();
@@ -71,7 +74,7 @@ export async function openOperation(config: Config): Promise<Operation> {
   const server = await openMigratedServer(config);
   const { readSchema, notifications: sessions } = config.database;
   const databases = openDatabases(config, server.url);
-  const { db, stores } = databases;
+  const { db, stores, find } = databases;
   const appends = openApplicationLog(db, config, { freeze: false, applicationName: 'refold-cli' });
   const close = async () => {
     await appends.close();
@@ -82,16 +85,18 @@ export async function openOperation(config: Config): Promise<Operation> {
     await checkServer(db, readSchema);
     await checkSessions(db, { sessions });
     for (const store of stores.apart) await checkIfAvailable(store.db, readSchema);
+    // Steps of a projection's versions look at all stores that hold some.
+    if (stores.apart.length > 0) await find.copies();
   } catch (error) {
     await close();
     throw error;
   }
   const { log } = appends;
-  const find = createStoreFinder(stores, config.projections);
   const dbOf = async (name: string, version: number) => (await find.of(name, version)).db;
   return {
     db,
     stores,
+    find,
     dbOf,
     log,
     lifecycle: lifecycleOfStores(stores, find, (store) => createLifecycle(store.db, readSchema, config)),

@@ -35,15 +35,19 @@ export const diff = defineCommand({
     const config = await loadConfig(args.config);
     const older = declaredVersion(config, args.older);
     const newer = declaredVersion(config, args.newer);
-    if (older.store !== newer.store)
-      throw new RefoldError(
-        'INVALID_TRANSITION',
-        `${older.id} is in the store '${older.store}' and ${newer.id} in '${newer.store}': rows are compared within one database. 'refold verify' compares each with the log, and 'refold changes ${newer.id}' shows what clients would lose.`,
-      );
-    const { result, changes } = await withOperation(config, async ({ db, stores }) => ({
-      result: await diffVersions(stores.of(newer).db, config.database.readSchema, older, newer),
-      changes: await changesBetween(db, config, newer.name, older.version, newer.version),
-    }));
+    const { result, changes } = await withOperation(config, async ({ db, find }) => {
+      const store = await find.of(newer.name, newer.version);
+      const other = await find.of(older.name, older.version);
+      if (other.name !== store.name)
+        throw new RefoldError(
+          'INVALID_TRANSITION',
+          `${older.id} is in the store '${other.name}' and ${newer.id} in '${store.name}': rows are compared within one database. 'refold verify' compares each with the log, and 'refold changes ${newer.id}' shows what clients would lose.`,
+        );
+      return {
+        result: await diffVersions(store.db, config.database.readSchema, older, newer),
+        changes: await changesBetween(db, config, newer.name, older.version, newer.version),
+      };
+    });
     const breaking = (changes?.changes ?? []).filter(({ criticality }) => criticality === 'breaking');
     console.log(
       args.json

@@ -21,6 +21,7 @@ import { duration, integer, json } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
 import { reasonArgument } from '../shared/version-argument.ts';
+import { moveVersions } from './move-versions.ts';
 import { snapshotArgument } from './snapshot.ts';
 
 export const rebuild = defineCommand({
@@ -30,7 +31,16 @@ export const rebuild = defineCommand({
       'Rebuild the table of a version, from the whole log or from a snapshot, while the old one serves; it takes over at the end.',
   },
   args: {
-    version: { type: 'positional', description: 'Such as cart_summary@2', required: true },
+    version: {
+      type: 'positional',
+      description: 'Such as cart_summary@2; with --store also several, separated by commas, or all',
+      required: true,
+    },
+    store: {
+      type: 'string',
+      description: 'Build it in another read store, which has it from then on',
+      valueHint: 'NAME',
+    },
     'from-snapshot': {
       type: 'string',
       description: 'Start with its rows, fold only later events',
@@ -68,16 +78,17 @@ export const rebuild = defineCommand({
         `${accept ? '--accept-dead-letters' : '--cancel'} applies to the running rebuild; it can't be combined with other options.`,
       );
     if (isRemote(args)) {
-      refuseOptions(args, 'wait');
+      refuseOptions(args, 'wait', 'store');
       return remoteRebuild(args);
     }
     const config = await loadConfig(args.config);
+    if (args.store !== undefined) return moveVersions(config, args.store, args);
     const projection = declaredVersion(config, args.version);
     const { id, name, version } = projection;
     const { readSchema } = config.database;
     await withOperation(config, async (operation) => {
-      const { log, stores } = operation;
-      const { db } = stores.of(projection);
+      const { log } = operation;
+      const db = await operation.dbOf(name, version);
       const step = { actor: operation.actor, reason: args.reason ?? 'by hand' };
       if (args.cancel) {
         await cancelRebuild(db, name, version, readSchema, step);

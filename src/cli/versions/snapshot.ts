@@ -90,9 +90,9 @@ const restore = defineCommand({
     const projection = declaredVersion(config, args.version);
     const which = snapshotArgument('--snapshot', args.snapshot);
     const { readSchema } = config.database;
-    const snapshot = await withOperation(config, ({ stores, log, actor }) =>
+    const snapshot = await withOperation(config, async ({ dbOf, log, actor }) =>
       restoreSnapshot(
-        { db: stores.of(projection).db, log, readSchema, projection },
+        { db: await dbOf(projection.name, projection.version), log, readSchema, projection },
         { actor, reason: args.reason ?? 'by hand' },
         which,
       ),

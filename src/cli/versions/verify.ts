@@ -51,9 +51,10 @@ async function rows(
 ): Promise<void> {
   const { readSchema } = config.database;
   const result = await withProgress(json, (onProgress) =>
-    withOperation(config, ({ stores, log }) =>
-      verifyVersion({ db: stores.of(projection).db, log, projection, readSchema, oneOf, onProgress }),
-    ),
+    withOperation(config, async ({ dbOf, log }) => {
+      const db = await dbOf(projection.name, projection.version);
+      return verifyVersion({ db, log, projection, readSchema, oneOf, onProgress });
+    }),
   );
   console.log(json ? toJson(result) : toText(projection.id, result));
   if (result.differences > 0) process.exitCode = 1;

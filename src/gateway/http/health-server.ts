@@ -7,6 +7,8 @@ export interface HealthServerOptions {
   readonly port: number;
   /** Why appends or reads do not reach the database at the moment; empty if they do. */
   problems(): object;
+  /** Why read stores do not respond, by their names. They do not make the process unready: every process is affected alike. @default no problems */
+  storeProblems?(): object;
   readonly metrics: Registry;
 }
 
@@ -28,7 +30,13 @@ const settings: PlaceSettings = {
 };
 
 /** @throws RefoldError `PORT_IN_USE`, or `INVALID_CONFIG` if it cannot listen for another reason */
-export async function serveHealth({ host, port, problems, metrics }: HealthServerOptions): Promise<HealthServer> {
+export async function serveHealth({
+  host,
+  port,
+  problems,
+  storeProblems = () => ({}),
+  metrics,
+}: HealthServerOptions): Promise<HealthServer> {
   if (!metrics.getSingleMetric('process_cpu_seconds_total')) collectDefaultMetrics({ register: metrics });
   let isStopping = false;
 
@@ -36,7 +44,9 @@ export async function serveHealth({ host, port, problems, metrics }: HealthServe
     const found = problems();
     const isReachable = Object.keys(found).length === 0;
     const ready = isReachable && !isStopping;
-    return { ready, ...(isStopping ? { stopping: true } : {}), ...(isReachable ? {} : { problems: found }) };
+    const stores = storeProblems();
+    const more = Object.keys(stores).length > 0 ? { readStores: stores } : {};
+    return { ready, ...(isStopping ? { stopping: true } : {}), ...(isReachable ? {} : { problems: found }), ...more };
   }
 
   async function answer(path: string, res: ServerResponse): Promise<void> {

@@ -14,13 +14,14 @@ import type { SchemaSource } from '../operations/served-schema.ts';
  * - A version whose processor has stopped at an event is reported as such, but ready: its data is stale in every process alike.
  * - A read model whose declared versions are all retired causes 503 while another process serves it. If none does, it does not: clients are
  *   better off with the other read models.
+ * - A read store that does not respond is named in `readStores`, but does not count: every process is affected alike.
  * - It returns 503 while appends or reads do not reach the database; `problems` says why.
  */
 export function useReadiness(
   source: SchemaSource,
   isStopping: () => boolean,
   stopped: () => ReadonlySet<string>,
-  services: Pick<GatewayServices, 'problems' | 'lost'>,
+  services: Pick<GatewayServices, 'problems' | 'storeProblems' | 'lost'>,
 ): Plugin {
   return {
     onRequest({ request, url, fetchAPI, endResponse }) {
@@ -46,6 +47,7 @@ export function useReadiness(
       }));
       const stopping = isStopping();
       const found = services.problems?.() ?? {};
+      const storesAway = services.storeProblems?.() ?? {};
       const reachable = Object.keys(found).length === 0;
       const isWhole = projections.every((one) => one.ready) && lost.every(({ answeredBy }) => answeredBy.length === 0);
       const ready = !stopping && reachable && isWhole;
@@ -53,6 +55,7 @@ export function useReadiness(
         ready,
         ...(stopping ? { stopping } : {}),
         ...(reachable ? {} : { problems: found }),
+        ...(Object.keys(storesAway).length > 0 ? { readStores: storesAway } : {}),
         projections: [...projections, ...lost],
       });
       endResponse(

@@ -60,6 +60,8 @@ export interface GatewayServices {
   lookAtTables?(): void;
   /** Why appends or reads do not reach the database at the moment; empty if they do. @default no problems */
   problems?(): { readonly appends?: string; readonly reads?: string };
+  /** Why read stores apart from the log do not respond at the moment, by their names. @default no problems */
+  storeProblems?(): Readonly<Record<string, string>>;
   /** Declared read models for which this process has no version left to serve, and the processes that do. @default none */
   lost?(): readonly {
     readonly name: string;

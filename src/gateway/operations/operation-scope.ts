@@ -55,12 +55,14 @@ interface ScopeArgs {
 export interface Scope {
   /** The context of the pipeline, including what resolvers need. */
   readonly context: object;
+  /** Of its version map. */
+  readonly revision: string;
   /** When the viewer's credentials expire. */
   readonly expiresAt: Date | null;
   close(): void;
 }
 
-interface OpenedScope extends Omit<Scope, 'context'> {
+interface OpenedScope extends Omit<Scope, 'context' | 'revision'> {
   readonly works: Omit<OperationContext, 'readModels'>;
   /**
    * Opens the reads. With `replica`, a query reads from a replica if one is close enough. Called a second time only if the first reads were
@@ -185,7 +187,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
         close();
         throw error;
       }
-      return { context, expiresAt, close };
+      return { context, revision: works.versions.revision, expiresAt, close };
     },
   };
 }

@@ -76,7 +76,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
   }
 
   async function begin(args: SubscriptionArgs, leave: () => void): Promise<ClientSubscription | Refusal> {
-    const { context, expiresAt, close } = await scope.open(args);
+    const { context, revision, expiresAt, close } = await scope.open(args);
     let source: AsyncIterable<unknown> | ExecutionResult | undefined;
     try {
       source = await sourceEventStream({ ...args, contextValue: context });
@@ -84,7 +84,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
       if (!isAsyncIterable(source)) close();
     }
     if (!isAsyncIterable(source)) return { errors: (source.errors ?? []).map(maskError) };
-    const operation = operations.join({ ...args, revision: context.versions.revision });
+    const operation = operations.join({ ...args, revision });
     let stopClock = () => {};
     const subscription = new ClientSubscription({
       messages: liveMessages(source),

@@ -148,9 +148,9 @@ export function defineProjection<
 /** When its rows are written, and where. */
 function placeOf({
   mode = 'async',
-  store = defaultStore,
-}: Partial<Pick<Projection, 'mode' | 'store'>>): Pick<Projection, 'mode' | 'store'> {
-  return { mode, store };
+  store,
+}: Partial<Pick<Projection, 'mode' | 'store'>>): Pick<Projection, 'mode' | 'store' | 'namesStore'> {
+  return { mode, store: store ?? defaultStore, namesStore: store !== undefined };
 }
 
 /** What either form declares about its events. */

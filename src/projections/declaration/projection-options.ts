@@ -38,8 +38,8 @@ export interface CommonOptions<Name extends string, F extends EventFamily, C ext
    */
   readonly mode?: ProjectionMode;
   /**
-   * The read store that holds the version: its rows, its checkpoint and everything else of it. A name of `readStores` in the configuration. To
-   * move a read model to another store, declare its next version there. Not with mode `inline`.
+   * The read store that holds the version: its rows, its checkpoint and everything else of it. A name of `readStores` in the configuration. It
+   * is built there; later, `refold rebuild --store` moves it. Not with mode `inline`.
    * @default 'default': the database of the log
    */
   readonly store?: string;

@@ -114,6 +114,8 @@ export interface Projection<Name extends string = string, C extends Columns = Co
   readonly mode: ProjectionMode;
   /** The read store that holds the version: a name of `readStores`, or `default`. */
   readonly store: string;
+  /** Whether the declaration names the store. Otherwise the configuration's `store` decides. */
+  readonly namesStore: boolean;
   readonly activation: ActivationRule;
   readonly onError: OnError;
   /** When snapshots of the read table are taken automatically; null: never. */

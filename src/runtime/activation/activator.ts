@@ -19,7 +19,7 @@ import { type CompareOptions, compareWithPrevious } from '../verification/compar
 import { type Verification, verifyVersion, withoutHiddenKeys } from '../verification/verify.ts';
 import { heldByDeadLetters } from '../versions/activation-gates.ts';
 import type { Lifecycle } from '../versions/lifecycle.ts';
-import type { Versions } from '../versions/versions.ts';
+import type { VersionView } from '../versions/versions.ts';
 import { shadowVerdict } from './shadow-gate.ts';
 
 export interface ActivatorOptions {
@@ -27,7 +27,7 @@ export interface ActivatorOptions {
   readonly log: EventLog;
   readonly readSchema: string;
   readonly projections: readonly Projection[];
-  readonly versions: Versions;
+  readonly versions: VersionView;
   readonly lifecycle: Lifecycle;
   /** Identifies this process in the audit log, for example `host:4711`. */
   readonly owner: string;

@@ -33,14 +33,14 @@ import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-tas
 import { expectVersion } from '../versions/expect-version.ts';
 import { isHeld } from '../versions/leave-inline.ts';
 import type { TableWatch } from '../versions/table-watch.ts';
-import type { Versions } from '../versions/versions.ts';
+import type { VersionView } from '../versions/versions.ts';
 
 export interface GoLiveOptions {
   readonly db: Database;
   readonly log: EventLog;
   readonly readSchema: string;
   readonly projections: readonly Projection[];
-  readonly versions: Versions;
+  readonly versions: VersionView;
   readonly tables: Pick<TableWatch, 'damageOf'>;
   readonly freeze: boolean;
   readonly logger: Logger;

@@ -11,6 +11,7 @@ import { registerReplicaMetrics } from './replica-metrics.ts';
 import { scrapedMetrics } from './scraped-metrics.ts';
 import { registerServedMetrics } from './served-metrics.ts';
 import type { VersionStatus } from './status.ts';
+import { registerStoreMetrics } from './store-metrics.ts';
 
 /** Creates Prometheus metrics of the projection versions, the reactors and the log, in the given registry. */
 export function createRuntimeMetrics(
@@ -21,6 +22,8 @@ export function createRuntimeMetrics(
     readonly replica: Replica | undefined;
     readonly readModelsServed: ServedReadModels | undefined;
     readonly db: Database;
+    readonly storesApart: readonly string[];
+    storeProblems(): Readonly<Record<string, string>>;
   },
   metrics = new Registry(),
 ): Registry {
@@ -30,6 +33,7 @@ export function createRuntimeMetrics(
   registerHistoryMetrics(metrics, runtime.history);
   if (runtime.readModelsServed)
     registerServedMetrics(metrics, { served: () => runtime.readModelsServed?.served() ?? new Map() });
+  if (runtime.storesApart.length > 0) registerStoreMetrics(metrics, runtime);
   if (runtime.replica) registerReplicaMetrics(metrics, runtime.replica);
   return metrics;
 }

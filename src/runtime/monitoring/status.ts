@@ -1,11 +1,14 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
+import { defaultStore } from '../../projections/projection/projection.ts';
 import type { CanaryRule, VersionState } from '../../projections/projection/version-map.ts';
 import type { EventLog } from '../../store/event-log.ts';
+import { isOutage } from '../../store/postgres/database-errors.ts';
 import { countDeadLetters } from '../../store/processors/dead-letters.ts';
 import { type Lag, readLag, readLagWithin } from '../../store/processors/lag.ts';
 import { readThroughput, type Throughput } from '../../store/processors/runs.ts';
-import { byVersion, inEachStore, type ReadStores } from '../../store/read-store.ts';
+import { byVersion, type ReadStores } from '../../store/read-store.ts';
 import { type CanaryFigures, readCanaryFigures } from '../../store/registry/canaries.ts';
+import { type Copy, currentCopies } from '../../store/registry/copies.ts';
 import type { Pause } from '../../store/registry/pauses.ts';
 import { type Rebuild, readAllRebuilds } from '../../store/registry/rebuilds.ts';
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
@@ -21,6 +24,10 @@ import type { Difference } from '../verification/verify.ts';
 export interface VersionStatus {
   readonly name: string;
   readonly version: number;
+  /** The read store that has it. */
+  readonly store: string;
+  /** Its copies in other stores, while it moves. */
+  readonly copies: readonly CopyStatus[];
   readonly state: VersionState;
   /** The position after which it begins, if its table is partial: it holds only later events. Null if it is whole. */
   readonly startsAfter: GlobalPosition | null;
@@ -80,6 +87,18 @@ export interface VersionStatus {
   readonly rebuild: Omit<Rebuild, 'name' | 'version' | 'tableName' | 'requestedAt'> | null;
 }
 
+/** A copy of a version beside the one that counts: one that is being built, or one that a move has left. */
+export interface CopyStatus {
+  readonly store: string;
+  readonly state: VersionState;
+  readonly position: GlobalPosition;
+  /** Whether the version moves to this copy. Otherwise it has moved away from it: `refold retire VERSION --store STORE` ends its maintenance. */
+  readonly arriving: boolean;
+  /** Why it does not take over by itself. */
+  readonly heldReason: string | null;
+  readonly error: VersionStatus['error'];
+}
+
 /** The state and progress of one partition of a version. */
 export interface PartitionStatus {
   readonly partition: number;
@@ -111,13 +130,47 @@ export interface StatusBounds {
   readonly positions: number;
 }
 
-/** The versions of all stores. Leaves out those of a store apart from the log that does not respond: what watches it says so. */
-export async function readStatusOfStores(stores: ReadStores, log: EventLog): Promise<VersionStatus[]> {
-  return (await inEachStore(stores, (db) => readStatus(db, log))).sort(byVersion);
+/** The versions of all stores. */
+export interface StatusOfStores {
+  /** Of the stores that respond, ordered by name and version. */
+  readonly versions: readonly VersionStatus[];
+  /** The stores apart from the log that do not respond: their versions are missing. */
+  readonly away: readonly string[];
+}
+
+export async function readStatusOfStores({ home, apart }: ReadStores, log: EventLog): Promise<StatusOfStores> {
+  const away: string[] = [];
+  const others = apart.map(({ name, db }) =>
+    readCopies(db, log, name).catch((error: unknown) => {
+      if (!isOutage(error)) throw error;
+      away.push(name);
+      return [];
+    }),
+  );
+  const copies = (await Promise.all([readCopies(home.db, log, home.name), ...others])).flat();
+  const current = currentCopies(copies).sort(byVersion);
+  return { versions: current.map(({ status }) => ({ ...status, copies: otherCopies(status, copies) })), away };
+}
+
+function otherCopies({ name, version, store }: VersionStatus, copies: readonly StatusOfCopy[]): CopyStatus[] {
+  const others = copies.filter(
+    ({ status }) => status.name === name && status.version === version && status.store !== store,
+  );
+  return others.flatMap(({ arrivingFrom, status: { state, position, heldReason, error, store: other } }) =>
+    state === 'retired' ? [] : [{ store: other, state, position, arriving: arrivingFrom !== null, heldReason, error }],
+  );
 }
 
 /** Returns all versions of the registry, ordered by name and version. @param bounds none: dead letters are counted exactly */
 export async function readStatus(db: Queryable, log: EventLog, bounds?: StatusBounds): Promise<VersionStatus[]> {
+  return (await readCopies(db, log, defaultStore, bounds)).map(({ status }) => status);
+}
+
+interface StatusOfCopy extends Copy {
+  readonly status: VersionStatus;
+}
+
+async function readCopies(db: Queryable, log: EventLog, store: string, bounds?: StatusBounds): Promise<StatusOfCopy[]> {
   const registered = await readRegistry(db);
   const rebuilds = await readAllRebuilds(db);
   const letters = await countDeadLetters(db, bounds?.letters ?? null);
@@ -129,9 +182,11 @@ export async function readStatus(db: Queryable, log: EventLog, bounds?: StatusBo
   const problems = await readTableProblems(db);
   // Read after the checkpoints. Otherwise a checkpoint could be ahead of the head.
   const head = await log.head();
-  return registered.map((entry) => ({
+  const statusOf = (entry: RegisteredVersion): VersionStatus => ({
     name: entry.name,
     version: entry.version,
+    store,
+    copies: [],
     state: entry.state,
     startsAfter: entry.startsAfter === 0n ? null : entry.startsAfter,
     inline: entry.inline,
@@ -173,7 +228,8 @@ export async function readStatus(db: Queryable, log: EventLog, bounds?: StatusBo
       ),
     ),
     rebuild: rebuilds.find(({ name, version }) => name === entry.name && version === entry.version) ?? null,
-  }));
+  });
+  return registered.map((entry) => ({ ...entry, status: statusOf(entry) }));
 }
 
 function figuresOf(

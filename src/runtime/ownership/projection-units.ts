@@ -22,14 +22,14 @@ import { rebuildHeldByDeadLetters } from '../versions/activation-gates.ts';
 import { failVersion, resumeVersion } from '../versions/fail-version.ts';
 import type { Lifecycle } from '../versions/lifecycle.ts';
 import type { TableWatch } from '../versions/table-watch.ts';
-import type { Versions } from '../versions/versions.ts';
+import type { VersionView } from '../versions/versions.ts';
 
 export interface ProjectionUnitsOptions {
   readonly db: Database;
   readonly readSchema: string;
   readonly projections: readonly Projection[];
   readonly log: EventLog;
-  readonly versions: Versions;
+  readonly versions: VersionView;
   /** Receives the checkpoints that this process commits. */
   readonly positions: Pick<Positions, 'reached' | 'waitFor'>;
   readonly lifecycle: Lifecycle;

@@ -131,7 +131,8 @@ export function createRebalancer(db: Queryable, described: ProcessDescription): 
 
 function isEquallyAble(other: KnownVersions, { payloadVersions, reactorVersions }: KnownVersions): boolean {
   return (
-    isDeepStrictEqual(other.payloadVersions, payloadVersions) && isDeepStrictEqual(other.reactorVersions, reactorVersions)
+    isDeepStrictEqual(other.payloadVersions, payloadVersions) &&
+    isDeepStrictEqual(other.reactorVersions, reactorVersions)
   );
 }
 

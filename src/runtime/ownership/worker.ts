@@ -7,7 +7,7 @@ import type { EventSource, Processor } from '../consumers/event-source.ts';
 import type { History } from '../consumers/history.ts';
 import type { MaintainedProcessor, MaintainedUnit, WorkSource } from '../processors/maintained-unit.ts';
 import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
-import type { Versions } from '../versions/versions.ts';
+import type { VersionView } from '../versions/versions.ts';
 import { ClaimableUnit, type ClaimedUnit, type ClaimOptions } from './claimable-unit.ts';
 import type { ProcessDescription } from './presence.ts';
 import { type Assignment, createRebalancer, type Rebalancer, type Standing } from './rebalancer.ts';
@@ -28,7 +28,7 @@ export interface WorkerOptions {
   readonly ownership: Ownership;
   /** The server rolls back a batch of a hanging process after this time, and the next owner can continue. Milliseconds. */
   readonly longestStallMs: number;
-  readonly versions: Pick<Versions, 'onChange'>;
+  readonly versions: Pick<VersionView, 'onChange'>;
   /** The declared families, which say what this process can read. */
   readonly families: readonly EventFamily[];
   /** Its name is the owner's name in the registry. */

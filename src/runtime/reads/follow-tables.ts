@@ -4,11 +4,11 @@ import { relatedFilters, retargeted } from '../../projections/queries/filter-col
 import type { RowFilter } from '../../projections/queries/row-query.ts';
 import type { RowReads } from '../../schema/contract/operation-context.ts';
 import { isTableError } from '../../store/postgres/database-errors.ts';
-import type { Versions } from '../versions/versions.ts';
+import type { VersionView } from '../versions/versions.ts';
 import type { OperationReadModels } from './operation-read-models.ts';
 
 /** Where the rows of each version are, as this process knows it. */
-export type TableView = Pick<Versions, 'stored' | 'storedNow' | 'stateOf' | 'refresh'>;
+export type TableView = Pick<VersionView, 'stored' | 'storedNow' | 'stateOf' | 'refresh'>;
 
 /**
  * The reads of one operation, which follow the rows of a version to another table. The version map of an operation names the tables of its start,

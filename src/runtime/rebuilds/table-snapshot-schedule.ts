@@ -3,14 +3,14 @@ import type { Projection } from '../../projections/projection/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { eventsSinceSnapshot, pruneTableSnapshots, trySnapshotLock } from '../../store/tables/table-snapshots.ts';
 import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
-import type { Versions } from '../versions/versions.ts';
+import type { VersionView } from '../versions/versions.ts';
 import { takeSnapshot } from './table-snapshots.ts';
 
 export interface SnapshotScheduleOptions {
   readonly db: Database;
   readonly readSchema: string;
   readonly projections: readonly Projection[];
-  readonly versions: Versions;
+  readonly versions: VersionView;
   /** Identifies this process in the list of snapshots. */
   readonly owner: string;
   readonly logger: Logger;

@@ -15,14 +15,26 @@ export interface StoreLinks {
   connect(stores: ReadonlyMap<string, Queryable>): void;
   /** Replaces the declared versions. */
   declare(projections: readonly Projection[]): void;
+  /** Replaces what is known of the copies of versions. */
+  found(copies: readonly FoundCopy[]): void;
+}
+
+/** A copy of a version that a registry contains. */
+export interface FoundCopy {
+  readonly name: string;
+  readonly store: string;
+  readonly movedTo: string | null;
 }
 
 export function createStoreLinks(declared: readonly Projection[], stores: CheckedReadStores): StoreLinks {
   let projections = declared;
+  let copies: readonly FoundCopy[] = [];
   let databases: ReadonlyMap<string, Queryable> = new Map();
 
   function storesOf(own: string, name: string): readonly Queryable[] {
-    const others = new Set(projections.filter((one) => one.name === name).map(({ store }) => store));
+    const declaredIn = projections.flatMap((one) => (one.name === name ? [one.store] : []));
+    const foundIn = copies.flatMap((one) => (one.name === name ? [one.store, one.movedTo ?? one.store] : []));
+    const others = new Set([...declaredIn, ...foundIn]);
     others.delete(own);
     return [...others].flatMap((store) => databases.get(store) ?? []);
   }
@@ -40,6 +52,9 @@ export function createStoreLinks(declared: readonly Projection[], stores: Checke
     },
     declare(next) {
       projections = next;
+    },
+    found(given) {
+      copies = given;
     },
   };
 }

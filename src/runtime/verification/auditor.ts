@@ -9,7 +9,7 @@ import {
   renewVerification,
 } from '../../store/registry/verifications.ts';
 import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
-import type { Versions } from '../versions/versions.ts';
+import type { VersionView } from '../versions/versions.ts';
 import { auditVersion } from './audit.ts';
 import { withoutHiddenKeys } from './verify.ts';
 
@@ -18,7 +18,7 @@ export interface AuditorOptions {
   readonly log: EventLog;
   readonly readSchema: string;
   readonly projections: readonly Projection[];
-  readonly versions: Versions;
+  readonly versions: VersionView;
   /** Seconds from the end of one audit of a version to the start of the next. */
   readonly everySeconds: number;
   /** Compare about one row in this many. */

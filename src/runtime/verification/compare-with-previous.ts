@@ -1,5 +1,6 @@
 import { type Projection, storedIn } from '../../projections/projection/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
+import { answering } from '../../store/registry/all-registries.ts';
 import { highestActive } from '../../store/registry/definitions.ts';
 import { sharedColumns } from '../../store/tables/diff-tables.ts';
 import { knownVersion } from '../schema-changes/schema-changes.ts';
@@ -29,6 +30,11 @@ export async function compareWithPrevious({
 }: CompareOptions): Promise<Compared> {
   const { id, name, version, activation, keyColumns } = projection;
   const served = await highestActive(db, name);
+  const anywhere = await answering(db, name);
+  if (anywhere && anywhere.version < version && anywhere.version !== served?.version)
+    return {
+      problem: `It can't be compared with ${name}@${anywhere.version}, which is in another read store. 'activation.verify' compares it with the log.`,
+    };
   if (!served || served.version >= version) return { problem: null, said: 'no previous version to compare with' };
   const known = await knownVersion(db, projections, name, served.version);
   if (!known) return { problem: null, said: 'no previous version to compare with' };

@@ -7,9 +7,9 @@ import type { Database } from '../../store/postgres/database.ts';
 import { expectClaim, type ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import { readVersionsOf } from '../../store/registry/all-registries.ts';
 import { deleteCanary } from '../../store/registry/canaries.ts';
+import { recordCode } from '../../store/registry/declared-versions.ts';
 import { forgetInline } from '../../store/registry/inline-versions.ts';
 import { deleteRebuild, type EndedRebuild, readEventsFolded } from '../../store/registry/rebuilds.ts';
-import { recordCode } from '../../store/registry/declared-versions.ts';
 import { readVersion } from '../../store/registry/registry.ts';
 import { type HeldBy, recordTransition } from '../../store/registry/transitions.ts';
 import { readVersionStatus } from '../../store/registry/version-positions.ts';
@@ -68,9 +68,11 @@ export async function completeVersion(
   declarations: SchemaDeclarations | null,
 ): Promise<VersionState> {
   const { name, version, activation } = projection;
-  const { state, heldReason, pausedAt } = await expectVersion(tx, name, version);
+  const { state, heldReason, pausedAt, arrivingFrom } = await expectVersion(tx, name, version);
   if (state !== 'building' || pausedAt !== null) return state;
   await recordTransition(tx, { name, version, from: 'building', to: 'ready', heldReason, ...step });
+  // It takes over together with the others that move to this store.
+  if (arrivingFrom !== null) return 'ready';
   // Without clients there are no queries to compare.
   const waits = waitsForMore(declarations ? activation : { ...activation, shadow: null });
   if (activation.by === 'manual' || heldReason !== null || waits) return 'ready';
@@ -254,7 +256,8 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
   };
 }
 
-async function retireVersion(
+/** Retires a version within a transaction. */
+export async function retireVersion(
   tx: Queryable,
   readSchema: string,
   { name, version }: { readonly name: string; readonly version: number },

@@ -8,9 +8,10 @@ import { forgetLeftOut } from '../../store/processors/left-out.ts';
 import { changePartitions } from '../../store/processors/partitions.ts';
 import { retryStopped } from '../../store/processors/stopped-processors.ts';
 import { answering } from '../../store/registry/all-registries.ts';
+import { currentCopies } from '../../store/registry/copies.ts';
+import { readDefinitions, resetVersion, updateDefinitions } from '../../store/registry/declared-versions.ts';
 import { declareInline, forgetInline, keepFromLive } from '../../store/registry/inline-versions.ts';
 import { deleteRebuild } from '../../store/registry/rebuilds.ts';
-import { readDefinitions, resetVersion, updateDefinitions } from '../../store/registry/declared-versions.ts';
 import { lockRegistry, type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
 import { recordTransition } from '../../store/registry/transitions.ts';
 import { forgetDifferences } from '../../store/registry/verifications.ts';
@@ -27,7 +28,7 @@ import { codeChangedMessage, removedVersions, tableChangedMessage } from './chan
 import { checkSqlFold, declareVersions, expectReached, newVersion } from './declare-versions.ts';
 import { expectVersion } from './expect-version.ts';
 import { leaveInline } from './leave-inline.ts';
-import { expectInNoOtherStore, withOtherStores } from './registries.ts';
+import { elsewhereText, expectKnownStore, inlineElsewhere, withOtherStores } from './registries.ts';
 import { unreadNames } from './undeclared-events.ts';
 import { createVersionTables, dropVersionTable } from './version-tables.ts';
 
@@ -35,6 +36,8 @@ export interface RegisterOptions {
   readonly db: Database;
   /** The name of its store. Versions of other stores are not registered in it. @default 'default' */
   readonly store?: string;
+  /** All stores that are configured. @default those that declarations name */
+  readonly knownStores?: readonly string[];
   readonly readSchema: string;
   readonly declarations: SchemaDeclarations;
   readonly actor: string;
@@ -64,7 +67,7 @@ export async function registerVersions(options: RegisterOptions): Promise<string
 async function leaveAppends(options: RegisterOptions): Promise<void> {
   const { db, development } = options;
   const registered = await readRegistry(db);
-  for (const projection of ownProjections(options)) {
+  for (const projection of ownProjections(options, registered)) {
     const known = registered.find((entry) => entry.name === projection.name && entry.version === projection.version);
     if (!known || known.state === 'retired' || known.inline === null) continue;
     if (projection.mode !== 'inline' || (development && isEdited(projection, known))) await leaveInline(db, projection);
@@ -83,8 +86,14 @@ function isEdited(projection: Projection, known: RegisteredVersion): boolean {
   return known.tableFingerprint !== projection.tableFingerprint || known.codeFingerprint !== projection.codeFingerprint;
 }
 
-function ownProjections({ store = defaultStore, declarations }: RegisterOptions): readonly Projection[] {
-  return declarations.projections.filter((projection) => projection.store === store);
+/** The versions that are declared in this store, and those that are in it because they have moved, or are about to. */
+function ownProjections(
+  { store = defaultStore, declarations }: RegisterOptions,
+  registered: readonly RegisteredVersion[],
+): readonly Projection[] {
+  const isHere = ({ name, version }: Projection) =>
+    registered.some((entry) => entry.name === name && entry.version === version && entry.state !== 'retired');
+  return declarations.projections.filter((projection) => projection.store === store || isHere(projection));
 }
 
 function register(options: RegisterOptions): Promise<string[]> {
@@ -93,40 +102,72 @@ function register(options: RegisterOptions): Promise<string[]> {
     await lockRegistry(tx, registryLockKey);
     await createReadSchema(tx, readSchema);
     const registered = await readRegistry(tx);
-    const warnings = removedVersions(await withOtherStores(tx, registered), declarations.projections);
-    const own = ownProjections(options).map((projection) => ({ projection, known: knownOf(registered, projection) }));
+    const current = currentCopies(await withOtherStores(tx, registered));
+    const names = new Set(registered.map(({ name }) => name));
+    const warnings = removedVersions(
+      current.filter(({ name }) => names.has(name)),
+      declarations.projections,
+    );
+    const placed = ownProjections(options, registered).map((projection) =>
+      placeOf(options, projection, registered, current),
+    );
+    warnings.push(...placed.flatMap(({ warning }) => warning ?? []));
+    const own = placed.filter(({ isHere }) => isHere);
     const isNew = own.flatMap(({ projection, known }) => (known ? [] : [projection]));
     const served = await servedAmong(tx, isNew, registered);
-    await expectInNoOtherStore(tx, isNew);
     for (const { projection } of own)
       if (projection.sqlFold && projection.partitions > 1) await checkPartitionHash(tx, projection.id);
     // Versions declared together with an empty log have served no clients, so they cannot break any.
     const isServed = (projection: Projection) => served.has(projection);
     await declareVersions(tx, isNew, { readSchema, declarations, actor, isServed });
     const definitions = await readDefinitions(tx);
+    const sameTable = own.filter(({ projection, known }) => known && isSameTable(projection, known));
     await updateDefinitions(
       tx,
-      own
-        .filter(({ projection, known }) => known && isSameTable(projection, known))
-        .map(({ projection }) => newVersion(projection, readSchema)),
+      sameTable.map(({ projection }) => newVersion(projection, readSchema)),
     );
     for (const { projection, known } of own) {
       const before = definitions.get(projection.id);
-      if (known && before)
-        warnings.push(
-          ...(await compareVersion(
-            tx,
-            readSchema,
-            projection,
-            { ...known, filter: before.filter },
-            { actor, development },
-          )),
-        );
+      if (known && before) {
+        const compared = { ...known, filter: before.filter };
+        warnings.push(...(await compareVersion(tx, readSchema, projection, compared, { actor, development })));
+      }
       if (known?.state !== 'retired') await compareMode(tx, projection, known);
       if (known) await adjustPartitions(tx, projection, known, actor);
     }
     return warnings;
   });
+}
+
+interface Placed {
+  readonly projection: Projection;
+  readonly known: RegisteredVersion | undefined;
+  /** Whether this store has its rows, or will have them. */
+  readonly isHere: boolean;
+  readonly warning?: string;
+}
+
+/** @param current the copy of each version that counts, in any store. @throws RefoldError `PROJECTION_CHANGED` */
+function placeOf(
+  {
+    store = defaultStore,
+    declarations,
+    knownStores = declarations.projections.map((one) => one.store),
+  }: RegisterOptions,
+  projection: Projection,
+  registered: readonly RegisteredVersion[],
+  current: readonly RegisteredVersion[],
+): Placed {
+  const known = knownOf(registered, projection);
+  if (known?.state === 'retired') expectKnownStore(projection, known, knownStores);
+  if (projection.mode === 'inline' && store !== defaultStore) throw inlineElsewhere(projection, store);
+  const elsewhere = knownOf(
+    current.filter((entry) => entry !== known),
+    projection,
+  );
+  if (!elsewhere || elsewhere.state === 'retired') return { projection, known, isHere: true };
+  const isHere = known !== undefined && known.state !== 'retired';
+  return { projection, known, isHere, ...(projection.store === store ? { warning: elsewhereText(projection) } : {}) };
 }
 
 function knownOf(registered: readonly RegisteredVersion[], { name, version }: Projection) {

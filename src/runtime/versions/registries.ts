@@ -1,5 +1,5 @@
 import { RefoldError } from '../../errors.ts';
-import type { Projection } from '../../projections/projection/projection.ts';
+import { defaultStore, type Projection } from '../../projections/projection/projection.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
@@ -11,6 +11,11 @@ export interface RegistrySource {
   readonly db: Queryable;
 }
 
+/** A copy of a version, and the store that has it. */
+export interface StoredVersion extends RegisteredVersion {
+  readonly store: string;
+}
+
 /** The registries of all read stores, as this process last read them. */
 export interface Registries {
   /**
@@ -19,8 +24,8 @@ export interface Registries {
    * @throws the error of the first store, which is in the database of the log
    */
   read(): Promise<void>;
-  /** All versions, ordered by name and version. A version that is declared in one store does not count in another. */
-  known(projections: readonly Projection[]): readonly RegisteredVersion[];
+  /** All copies of all versions. */
+  copies(): readonly StoredVersion[];
   /** The stores whose registry was never read. */
   unread(): ReadonlySet<string>;
 }
@@ -64,50 +69,48 @@ export function createRegistries(
       last.set(home.name, await readRegistry(home.db));
       await Promise.all(others);
     },
-    known(projections) {
-      if (apart.length === 0) return last.get(home.name) ?? [];
-      const storeOf = new Map(projections.map(({ id, store }) => [id, store]));
-      return [...last]
-        .flatMap(([store, versions]) =>
-          versions.filter(({ name, version }) => (storeOf.get(`${name}@${version}`) ?? store) === store),
-        )
-        .sort((a, b) => (a.name === b.name ? a.version - b.version : a.name < b.name ? -1 : 1));
-    },
+    copies: () => [...last].flatMap(([store, versions]) => versions.map((entry) => ({ ...entry, store }))),
     unread: () => new Set(apart.map(({ name }) => name).filter((name) => !last.has(name))),
   };
 }
 
-/** The versions of this registry, and those of the same projections in other stores, as far as they respond. */
+/** The versions of all stores, as far as they respond: a store that does not must not keep others from starting. */
 export async function withOtherStores(
   tx: Queryable,
   registered: readonly RegisteredVersion[],
 ): Promise<readonly RegisteredVersion[]> {
-  const { elsewhere } = tx;
-  if (!elsewhere) return registered;
-  const names = new Set(registered.map(({ name }) => name));
-  const stores = new Set([...names].flatMap((name) => elsewhere.storesOf(name)));
-  const others = await Promise.all([...stores].map(registryIfAvailable));
-  return [...registered, ...others.flat().filter(({ name }) => names.has(name))];
+  const others = await Promise.all((tx.elsewhere?.others() ?? []).map(registryIfAvailable));
+  return [...registered, ...others.flat()];
 }
 
-/** Their rows would be in two stores, and the former ones would serve nobody. @throws RefoldError `PROJECTION_CHANGED` */
-export async function expectInNoOtherStore(tx: Queryable, projections: readonly Projection[]): Promise<void> {
-  if (projections.length === 0) return;
-  const others = (await Promise.all((tx.elsewhere?.others() ?? []).map(registryIfAvailable))).flat();
-  const kept = new Set(
-    others.filter(({ state }) => state !== 'retired').map((entry) => `${entry.name}@${entry.version}`),
-  );
-  const found = projections.find(({ id }) => kept.has(id));
-  if (!found) return;
-  const { id, name, version, store } = found;
-  throw new RefoldError(
+/** A version stays in the store where its rows are, whatever is declared. Returns what to tell the operator. */
+export function elsewhereText({ id, store }: Projection): string {
+  return `${id} is declared in the store '${store}', and its rows are in another one. It stays there: 'refold rebuild ${id} --store ${store}' moves it.`;
+}
+
+export function inlineElsewhere({ id, name, version }: Projection, store: string): RefoldError {
+  return new RefoldError(
     'PROJECTION_CHANGED',
-    `${id} is declared in the store '${store}', and its rows are in another one. Declare them there again, and ${name}@${version + 1} in '${store}': it is built while ${id} answers. Then run 'refold retire ${id}'.`,
+    `${id}: mode 'inline' needs its rows in the database of the log, and they are in the read store '${store}'. 'refold rebuild ${id} --store ${defaultStore}' moves them.`,
     { name, version },
   );
 }
 
-/** Nothing of a store that does not respond: it must not keep others from starting. */
+/** @throws RefoldError `PROJECTION_CHANGED` if the version has moved to a store that is not configured here */
+export function expectKnownStore(
+  { id, name, version }: Projection,
+  { movedTo }: Pick<RegisteredVersion, 'movedTo'>,
+  knownStores: readonly string[],
+): void {
+  if (movedTo === null || knownStores.includes(movedTo)) return;
+  throw new RefoldError(
+    'PROJECTION_CHANGED',
+    `${id} has moved to the read store '${movedTo}', which this configuration does not have. Add it to 'readStores'.`,
+    { name, version },
+  );
+}
+
+/** Nothing of a store that does not respond. */
 function registryIfAvailable(store: Queryable): Promise<readonly RegisteredVersion[]> {
   return readRegistry(store).catch((error: unknown) => {
     if (isOutage(error)) return [];

@@ -1,5 +1,5 @@
 import { RefoldError, type RefoldErrorCode } from '../../errors.ts';
-import { type Projection, storedIn } from '../../projections/projection/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type {
   Canary,
   DeprecatedVersion,
@@ -9,13 +9,49 @@ import type {
   VersionMap,
   VersionState,
 } from '../../projections/projection/version-map.ts';
-import type { RegisteredVersion } from '../../store/registry/registry.ts';
+import { byVersion } from '../../store/read-store.ts';
+import { currentCopies } from '../../store/registry/copies.ts';
 import { registryChannel } from '../../store/registry/transitions.ts';
 import { createSharedRun } from '../scheduling/shared-run.ts';
-import { createRegistries, type RegistrySource } from './registries.ts';
+import { createRegistries, type RegistrySource, type StoredVersion } from './registries.ts';
+import { type CopiesById, copiesById, createStoredVersions } from './stored-versions.ts';
 
-/** The registry as this process knows it, kept current. */
-export interface Versions {
+/** Versions as this process knows them. */
+export interface VersionView {
+  stateOf(name: string, version: number): VersionState | undefined;
+  /** The versions, for example `cart_summary@2`, whose processor has stopped at an event. */
+  stopped(): ReadonlySet<string>;
+  /** Whether an operator has paused the version: nobody maintains it. */
+  isPaused(name: string, version: number): boolean;
+  /** Whether the version's rows commit with appends now: it is live, or about to leave them. */
+  isJoined(projection: Projection): boolean;
+  /** Returns the number of partitions of a version. */
+  partitionsOf(projection: Projection): number;
+  /**
+   * Returns the declared version with the store and the table that hold its rows now. The object is the same until the rows change for another
+   * reason than an event. Code that caches rows of it must then read them again.
+   */
+  stored(projection: Projection): Projection;
+  /** Returns {@link stored} of this moment: what changes later does not change its results. */
+  storedNow(): (projection: Projection) => Projection;
+  /** Called after each change of the map or of a state. */
+  onChange(listener: () => void): () => void;
+  /** Reads the registries now, instead of at the next notification. */
+  refresh(): Promise<void>;
+}
+
+/** The versions as the registry of one store has them: the copies that are in it. */
+export interface StoreVersions extends VersionView {
+  /** The copies that are built here, to take over from those of another store. */
+  arrivals(): readonly StoredVersion[];
+}
+
+/** The versions of all stores, kept current. Of a version with copies in several stores, it is the copy that counts. */
+export interface Versions extends VersionView {
+  /** All copies of all versions, as last read. */
+  copies(): readonly StoredVersion[];
+  /** The copies of one store. */
+  in(store: string): StoreVersions;
   /** Returns which declared version answers for each projection. */
   current(): VersionMap;
   /**
@@ -28,26 +64,6 @@ export interface Versions {
   canaries(): readonly Canary[];
   /** The ready versions declared here that are compared with the answering ones. */
   shadows(): readonly ShadowRule[];
-  stateOf(name: string, version: number): VersionState | undefined;
-  /** The versions, for example `cart_summary@2`, whose processor has stopped at an event. */
-  stopped(): ReadonlySet<string>;
-  /** Whether an operator has paused the version: nobody maintains it. */
-  isPaused(name: string, version: number): boolean;
-  /** Whether the version's rows commit with appends now: it is live, or about to leave them. */
-  isJoined(projection: Projection): boolean;
-  /** Returns the number of partitions of a version. */
-  partitionsOf(projection: Projection): number;
-  /**
-   * Returns the declared version with the table that holds its rows now. The object is the same until the rows change for another reason than
-   * an event. Code that caches rows of it must then read them again.
-   */
-  stored(projection: Projection): Projection;
-  /** Returns {@link stored} of this moment: what changes later does not change its results. */
-  storedNow(): (projection: Projection) => Projection;
-  /** Called after each change of the map or of a state. */
-  onChange(listener: () => void): () => void;
-  /** Reads the registry now, instead of at the next notification. */
-  refresh(): Promise<void>;
   /** Replaces the declared versions. The map changes, also if it serves the same versions: their code may be another. */
   redeclare(projections: readonly Projection[]): Promise<void>;
   close(): Promise<void>;
@@ -70,35 +86,33 @@ export async function createVersions(options: {
   let { projections } = options;
   let declarations = 1;
   const listeners = new Set<() => void>();
-  let states = new Map<string, VersionState>();
-  let tables = new Map<string, RegisteredVersion>();
+  // Replaced as a whole by each read of the registries.
+  let copies: readonly StoredVersion[] = [];
+  let registry: readonly StoredVersion[] = [];
+  let tables: CopiesById = new Map();
+  let tablesIn: ReadonlyMap<string, CopiesById> = new Map();
   const storedBy = createStoredVersions();
   const stored = (projection: Projection) => storedBy(tables, projection);
   let map: VersionMap = { revision: '', served: new Map() };
-  let registry: readonly RegisteredVersion[] = [];
   let canaries: readonly Canary[] = [];
   let shadows: readonly ShadowRule[] = [];
-  let stopped: ReadonlySet<string> = new Set();
   let lastSeen = '';
   const looks = createSharedRun(look);
 
   async function look(): Promise<void> {
     await registries.read();
-    const registered = registries.known(projections);
+    copies = registries.copies();
     const unread = registries.unread();
-    stopped = new Set(
-      registered.filter(({ status }) => status === 'stopped').map((entry) => `${entry.name}@${entry.version}`),
-    );
-    const seen = whatMatters(registered).concat(...unread);
+    const seen = whatMatters(copies).concat(...unread);
     if (seen === lastSeen) return;
     lastSeen = seen;
-    registry = registered;
-    states = new Map(registered.map((entry) => [`${entry.name}@${entry.version}`, entry.state]));
-    tables = new Map(registered.map((entry) => [`${entry.name}@${entry.version}`, entry]));
-    const served = serve(projections.map(stored), registered, unread);
+    registry = currentCopies(copies).sort(byVersion);
+    tables = copiesById(registry);
+    tablesIn = new Map([...Map.groupBy(copies, ({ store }) => store)].map(([store, own]) => [store, copiesById(own)]));
+    const served = serve(projections.map(stored), registry, unread);
     const revision = revisionOf(served);
     // If no version is active, clients are asked to wait.
-    const waiting = registered.filter(
+    const waiting = registry.filter(
       ({ name, version, state }) =>
         state === 'ready' &&
         served.get(name)?.active &&
@@ -112,7 +126,8 @@ export async function createVersions(options: {
 
   function revisionOf(served: VersionMap['served']): string {
     const versions = [...served.values()].map(
-      ({ projection, active }) => `${projection.id} ${tables.get(projection.id)?.generation}${active ? '' : inactiveMark}`,
+      ({ projection, active }) =>
+        `${projection.id} ${tables.get(projection.id)?.generation}${active ? '' : inactiveMark}`,
     );
     return (declarations === 1 ? versions : [...versions, `declarations ${declarations}`]).join(', ');
   }
@@ -123,7 +138,7 @@ export async function createVersions(options: {
     const deprecated: DeprecatedVersion[] = [];
     for (const [name, version] of pins) {
       const declared = projections.find((one) => one.name === name && one.version === version);
-      const state = states.get(`${name}@${version}`);
+      const state = tables.get(`${name}@${version}`)?.state;
       if (!declared || !state) throw notServed(name, version, 'it is not declared here');
       if (state !== 'active' && state !== 'ready') throw notServed(name, version, `it is ${state}`);
       served.set(name, { projection: stored(declared), active: true, state });
@@ -135,8 +150,34 @@ export async function createVersions(options: {
     return revision === map.revision ? map : { revision, shape: shapeOf(revision), served, deprecated };
   }
 
+  function view(
+    byId: () => CopiesById,
+    all: () => readonly StoredVersion[],
+  ): Omit<VersionView, 'onChange' | 'refresh'> {
+    return {
+      stateOf: (name, version) => byId().get(`${name}@${version}`)?.state,
+      // As last read: whether a processor has stopped is no change of the map.
+      stopped: () =>
+        new Set(all().flatMap(({ name, version, status }) => (status === 'stopped' ? [`${name}@${version}`] : []))),
+      isPaused: (name, version) => byId().get(`${name}@${version}`)?.paused != null,
+      isJoined: ({ id }) => !['building', undefined].includes(byId().get(id)?.inline ?? undefined),
+      partitionsOf: ({ id, partitions }) => byId().get(id)?.partitions.length ?? partitions,
+      stored: (projection) => storedBy(byId(), projection),
+      storedNow() {
+        const registered = byId();
+        return (projection) => storedBy(registered, projection);
+      },
+    };
+  }
+
+  function onChange(listener: () => void): () => void {
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  }
+
   // A change during a read is covered by a second read.
-  const quietly = () => void looks.run().catch(onError);
+  const refresh = looks.run;
+  const quietly = () => void refresh().catch(onError);
   const registries = createRegistries(stores, quietly, onError);
   await looks.run();
   const stopListening = stores.map(({ notifications }) => notifications.on(registryChannel, quietly));
@@ -144,24 +185,25 @@ export async function createVersions(options: {
 
   return {
     current: () => map,
+    copies: () => copies,
     pinned,
     canaries: () => canaries,
     shadows: () => shadows,
-    stateOf: (name, version) => states.get(`${name}@${version}`),
-    stopped: () => stopped,
-    isJoined: ({ id }) => !['building', undefined].includes(tables.get(id)?.inline ?? undefined),
-    isPaused: (name, version) => tables.get(`${name}@${version}`)?.paused != null,
-    partitionsOf: ({ id, partitions }) => tables.get(id)?.partitions.length ?? partitions,
-    stored,
-    storedNow() {
-      const registered = tables; // replaced as a whole by each read of the registry
-      return (projection) => storedBy(registered, projection);
+    ...view(
+      () => tables,
+      () => currentCopies(copies),
+    ),
+    in(store) {
+      const own = () => copies.filter((copy) => copy.store === store);
+      return {
+        ...view(() => tablesIn.get(store) ?? new Map(), own),
+        arrivals: () => own().filter(({ arrivingFrom, state }) => arrivingFrom !== null && state !== 'retired'),
+        onChange,
+        refresh,
+      };
     },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-    refresh: looks.run,
+    onChange,
+    refresh,
     redeclare(declared) {
       projections = declared;
       declarations++;
@@ -178,36 +220,20 @@ export async function createVersions(options: {
 }
 
 /** A text that changes whenever something changes that this process acts on. */
-function whatMatters(registered: readonly RegisteredVersion[]): string {
+function whatMatters(copies: readonly StoredVersion[]): string {
   return JSON.stringify(
-    registered.map(({ name, version, state, paused, tableName, generation, partitions, ...entry }) => [
+    copies.map(({ name, version, state, paused, tableName, generation, partitions, ...entry }) => [
+      ...[entry.store, entry.arrivingFrom, entry.movedTo],
       ...[name, version, state, paused, tableName, generation, partitions.length],
       ...[entry.inline, entry.canary, entry.shadow, entry.error?.code === tableAltered],
     ]),
   );
 }
 
-/** Creates a function that returns a version with the table that holds its rows: the same object as long as it holds the same rows. */
-function createStoredVersions() {
-  const known = new WeakMap<Projection, Map<string, Projection>>();
-  const origins = new WeakMap<Projection, Projection>();
-  return (registered: ReadonlyMap<string, RegisteredVersion>, projection: Projection): Projection => {
-    const declared = origins.get(projection) ?? projection;
-    const found = registered.get(declared.id);
-    const { tableName, generation } = found ?? { tableName: declared.tableName, generation: 1 };
-    const place = `${tableName} ${generation}`;
-    const places = known.get(declared) ?? new Map<string, Projection>();
-    const version = places.get(place) ?? storedIn(declared, tableName);
-    known.set(declared, places.set(place, version));
-    origins.set(version, declared);
-    return version;
-  };
-}
-
 /** @param unread stores of which nothing is known: their versions are taken for active ones whose tables can't be read */
 function serve(
   projections: readonly Projection[],
-  registered: readonly RegisteredVersion[],
+  registered: readonly StoredVersion[],
   unread: ReadonlySet<string>,
 ): ReadonlyMap<string, ServedVersion> {
   const stateOf = (projection: Projection) =>

@@ -1,5 +1,7 @@
+import { byVersion } from '../read-store.ts';
 import type { Queryable } from '../statements/statement.ts';
 import type { StoredDefinition } from '../statements/stored-json.ts';
+import { currentCopies } from './copies.ts';
 import { type DefinedVersion, highestActive, readDefinition } from './definitions.ts';
 import { type RegisteredVersion, readRegistry } from './registry.ts';
 
@@ -8,19 +10,21 @@ export async function readAllRegistries(db: Queryable): Promise<RegisteredVersio
   const others = db.elsewhere?.others() ?? [];
   if (others.length === 0) return readRegistry(db);
   const registered = (await Promise.all([db, ...others].map((store) => readRegistry(store)))).flat();
-  return registered.sort((a, b) => (a.name === b.name ? a.version - b.version : a.name < b.name ? -1 : 1));
+  return currentCopies(registered).sort(byVersion);
 }
 
 /** The versions of a projection in the order of their numbers, those of other stores too. */
 export async function readVersionsOf(db: Queryable, name: string): Promise<RegisteredVersion[]> {
   const registered = await Promise.all(storesWith(db, name).map((store) => readRegistry(store, name)));
-  return registered.flat().sort((a, b) => a.version - b.version);
+  return currentCopies(registered.flat()).sort(byVersion);
 }
 
 /** The highest active version of a projection in all stores: the one that answers, if it is declared. */
 export async function answering(db: Queryable, name: string): Promise<DefinedVersion | undefined> {
-  const found = await Promise.all(storesWith(db, name).map((store) => highestActive(store, name)));
-  return found.reduce((a, b) => (a && b && b.version < a.version ? a : (b ?? a)), undefined);
+  if (storesWith(db, name).length === 1) return highestActive(db, name);
+  const active = (await readVersionsOf(db, name)).findLast(({ state }) => state === 'active');
+  const definition = active && (await readDefinitionOf(db, name, active.version));
+  return active && definition && { version: active.version, tableName: active.tableName, definition };
 }
 
 /** {@link readDefinition} in all stores. */

@@ -29,7 +29,7 @@ export interface Queryable {
 export interface Elsewhere {
   /** The database of the log; undefined if it is this one. */
   readonly log: Queryable | undefined;
-  /** The other stores that hold declared versions of a projection. */
+  /** The other stores that may hold versions of a projection: those that declarations name, and those to which a version has moved. */
   storesOf(name: string): readonly Queryable[];
   /** All other stores. */
   others(): readonly Queryable[];

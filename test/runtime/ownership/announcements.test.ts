@@ -24,7 +24,11 @@ function processNamed(name: string) {
 const leaving: (() => Promise<void>)[] = [];
 afterAll(() => Promise.all(leaving.map((leave) => leave())));
 
-const standing = (owns: readonly string[]): Standing => ({ declares: ['processor a@1/0', 'processor b@1/0'], owns, keeps: [] });
+const standing = (owns: readonly string[]): Standing => ({
+  declares: ['processor a@1/0', 'processor b@1/0'],
+  owns,
+  keeps: [],
+});
 
 test('what a process announces is sent to another one once, until it announces something else', async () => {
   const [first, second] = [processNamed('first'), processNamed('second')];

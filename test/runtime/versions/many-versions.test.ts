@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { defineConfig, type Projection } from '../../../src/index.ts';
-import { holdForUndeclaredEvents } from '../../../src/runtime/versions/undeclared-events.ts';
 import { registerVersions } from '../../../src/runtime/versions/register-versions.ts';
+import { holdForUndeclaredEvents } from '../../../src/runtime/versions/undeclared-events.ts';
 import { createEventLog } from '../../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { readRegistry } from '../../../src/store/registry/registry.ts';

@@ -1,0 +1,41 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { VersionStatus } from './status.ts';
+
+/** Creates the metrics of read stores apart from the log: which respond to this process, and which versions they have. */
+export function registerStoreMetrics(
+  registry: Registry,
+  {
+    storesApart,
+    storeProblems,
+    status,
+  }: {
+    readonly storesApart: readonly string[];
+    storeProblems(): Readonly<Record<string, string>>;
+    status(): Promise<readonly VersionStatus[]>;
+  },
+): void {
+  new Gauge({
+    name: 'refold_read_store_available',
+    help: '1 if the read store responds to this process, 0 if its versions stand still.',
+    labelNames: ['store'],
+    registers: [registry],
+    collect() {
+      const problems = storeProblems();
+      for (const store of storesApart) this.set({ store }, store in problems ? 0 : 1);
+    },
+  });
+  new Gauge({
+    name: 'refold_version_in_store',
+    help: '1 for the read store that has the version, 0 for one with another copy of it, which a move builds or has left.',
+    labelNames: ['projection', 'version', 'store'],
+    registers: [registry],
+    async collect() {
+      this.reset();
+      for (const { name, version, store, copies } of await status()) {
+        const labels = { projection: name, version: String(version) };
+        this.set({ ...labels, store }, 1);
+        for (const copy of copies) this.set({ ...labels, store: copy.store }, 0);
+      }
+    },
+  });
+}

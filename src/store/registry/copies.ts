@@ -1,0 +1,74 @@
+import { type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
+
+/** What tells the copies of a version apart. While a version moves to another read store, each of both stores has one. */
+export interface Copy {
+  readonly name: string;
+  readonly version: number;
+  readonly generation: number;
+  /** Not null while the copy is being built, and if that was cancelled. */
+  readonly arrivingFrom: string | null;
+}
+
+/**
+ * The copy of each version that counts: among those that are complete, the one of the highest generation. The others are maintained, too, so
+ * each holds the fold of the log; a process that does not know the store of this copy answers from another one.
+ */
+export function currentCopies<T extends Copy>(copies: readonly T[]): T[] {
+  const current = new Map<string, T>();
+  for (const copy of copies) {
+    const id = `${copy.name}@${copy.version}`;
+    const other = current.get(id);
+    if (copy.arrivingFrom === null && (!other || copy.generation > other.generation)) current.set(id, copy);
+  }
+  return [...current.values()];
+}
+
+// No version is rebuilt that often in one store.
+const generationsOfCopy = 1000;
+
+/** The first generation of a copy. Two copies of a version never have the same one: clients' cursors name it. */
+export function nextCopy(generation: number): number {
+  return (Math.floor(generation / generationsOfCopy) + 1) * generationsOfCopy;
+}
+
+type CopyKey = Pick<TableRow<'refold.projections'>, 'name' | 'version'>;
+
+/** Makes a version that was just added or reset a copy that is being built. */
+export async function beginArrival(tx: Queryable, key: CopyKey, from: string, generation: number): Promise<void> {
+  await run(tx, ofCopy(key).set({ arriving_from: from, generation, moved_to: null }));
+}
+
+/** From now on, this copy counts. */
+export async function endArrival(tx: Queryable, key: CopyKey): Promise<void> {
+  await run(tx, ofCopy(key).set({ arriving_from: null }));
+}
+
+/** Makes this copy the one that counts, because its rows are another generation now. */
+export async function raiseGeneration(tx: Queryable, key: CopyKey, generation: number): Promise<void> {
+  await run(tx, ofCopy(key).set({ generation, moved_to: null }));
+}
+
+/** Records where a retired version is now. */
+export async function recordMove(tx: Queryable, key: CopyKey, to: string): Promise<void> {
+  await run(tx, ofCopy(key).set({ moved_to: to }));
+}
+
+/** The versions that are on their way to this store, locked in their order until the transaction ends. */
+export async function lockArrivals(tx: Queryable) {
+  return run(
+    tx,
+    refoldTables
+      .selectFrom('refold.projections')
+      .select(['name', 'version', 'state', 'table_name as tableName', 'arriving_from as arrivingFrom'])
+      .select(['held_by as heldBy', 'held_reason as heldReason'])
+      .where('arriving_from', 'is not', null)
+      .where('state', '<>', 'retired')
+      .orderBy('name')
+      .orderBy('version')
+      .forNoKeyUpdate(),
+  );
+}
+
+function ofCopy({ name, version }: CopyKey) {
+  return refoldTables.updateTable('refold.projections').where('name', '=', name).where('version', '=', version);
+}
