@@ -71,7 +71,7 @@ test('by keyboard alone: open, find the held version, read why, and activate it 
   await page.keyboard.press('Enter');
   await page.getByText('active, answers clients').waitFor();
   // The focus is on the page, not lost with the button.
-  await page.waitForFunction(() => document.activeElement?.localName === 'main');
+  expect(await page.evaluate(() => document.activeElement?.localName)).toBe('main');
   expect(own.complaints).toEqual([]);
   await own.close();
   reasons.push('the clients were told');

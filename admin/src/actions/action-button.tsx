@@ -1,4 +1,3 @@
-import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { ActionName } from '../gql/graphql.ts';
 import { useRights } from '../server/caller.ts';
 import { type Action, rightOf } from './action.ts';
@@ -18,14 +17,6 @@ interface ActionButtonProps {
 /** Opens the dialog of an action. Absent if the token lacks its right; the server checks it again. */
 export function ActionButton({ action, onDone, isDisabled = false }: ActionButtonProps) {
   const rights = useRights();
-  const button = useRef<HTMLButtonElement>(null);
-  useLayoutEffect(() => {
-    const element = button.current;
-    // It goes away when its action is no longer possible. The focus would be lost with it.
-    return () => {
-      if (element && element === document.activeElement) document.querySelector('main')?.focus();
-    };
-  }, []);
   if (!action || !rights.has(rightOf[action.name])) return null;
   const tone = action.name === 'ACTIVATE' ? 'primary' : cutting.has(action.name) ? 'danger' : undefined;
   return (

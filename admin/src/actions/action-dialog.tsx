@@ -23,7 +23,7 @@ export function ActionDialog({ action, onDone, onClose }: ActionDialogProps) {
     onClose();
   };
   return (
-    <Dialog title={action.title} onClose={close}>
+    <Dialog title={action.title} onClose={close} isDone={phase.is === 'done'}>
       {phase.is === 'previewed' ? (
         <Proposal action={action} state={state} />
       ) : (
