@@ -15,7 +15,6 @@ export interface ActivateOptions {
   readonly allowBreaking?: boolean;
 }
 
-
 /** Returns a version of the registry, locked. @throws RefoldError `INVALID_TRANSITION` */
 export async function expectVersion(tx: Queryable, name: string, version: number) {
   const found = await lockVersion(tx, name, version);

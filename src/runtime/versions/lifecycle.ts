@@ -21,7 +21,14 @@ import { refuseBreaking, wouldBreak } from '../schema-changes/breaking-clients.t
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { holdForDeadLetters, holdWhatIsPartial } from './activation-gates.ts';
 import { type CanarySteps, createCanarySteps } from './canary-steps.ts';
-import { expectPause, expectVersion, refused, refusePaused, type ActivateOptions, type TransitionReason } from './expect-version.ts';
+import {
+  type ActivateOptions,
+  expectPause,
+  expectVersion,
+  refused,
+  refusePaused,
+  type TransitionReason,
+} from './expect-version.ts';
 import { createPauseSteps, type PauseSteps } from './pause-steps.ts';
 import { holdForUndeclaredEvents } from './undeclared-events.ts';
 import { pointViews } from './version-tables.ts';

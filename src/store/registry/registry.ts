@@ -75,7 +75,36 @@ export async function readRegistry(db: Queryable, name?: string): Promise<Regist
     // The processors are grouped once: a subquery for each version costs a scan for each, if the planner takes the table for a small one.
     text: `
       with together as (
-        ${ofProcessors}
+        select
+          name,
+          version,
+          min(checkpoint) as checkpoint,
+          string_agg(distinct owner, ', ') as owner,
+          case
+            when bool_or(status = 'stopped') then 'stopped'
+            when bool_or(status = 'running') then 'running'
+            else 'idle'
+          end as status,
+          (array_agg(error order by partition) filter (where error is not null))[1] as error,
+          sum(events_folded)::bigint as "eventsFolded",
+          sum(events_skipped)::bigint as "eventsSkipped",
+          sum(retries)::bigint as retries,
+          (array_agg(retrying order by partition) filter (
+            where status = 'running' and (retrying ->> 'position')::bigint > checkpoint
+          ))[1] as retrying,
+          min(started_at) as "startedAt",
+          max(updated_at) as "updatedAt",
+          json_agg(
+            json_build_object(
+              'partition', partition,
+              'partitions', partitions,
+              'checkpoint', checkpoint::text,
+              'owner', owner,
+              'status', status,
+              'error', error,
+              'floors', floors
+            ) order by partition
+          ) as partitions
         from refold.processors
         ${ofName}
         group by name, version
@@ -135,38 +164,6 @@ export async function readRegistry(db: Queryable, name?: string): Promise<Regist
     })),
   }));
 }
-
-/** What the processors of a version tell together, grouped by version. */
-const ofProcessors = `select
-          name,
-          version,
-          min(checkpoint) as checkpoint,
-          string_agg(distinct owner, ', ') as owner,
-          case
-            when bool_or(status = 'stopped') then 'stopped'
-            when bool_or(status = 'running') then 'running'
-            else 'idle'
-          end as status,
-          (array_agg(error order by partition) filter (where error is not null))[1] as error,
-          sum(events_folded)::bigint as "eventsFolded",
-          sum(events_skipped)::bigint as "eventsSkipped",
-          sum(retries)::bigint as retries,
-          (array_agg(retrying order by partition) filter (
-            where status = 'running' and (retrying ->> 'position')::bigint > checkpoint
-          ))[1] as retrying,
-          min(started_at) as "startedAt",
-          max(updated_at) as "updatedAt",
-          json_agg(
-            json_build_object(
-              'partition', partition,
-              'partitions', partitions,
-              'checkpoint', checkpoint::text,
-              'owner', owner,
-              'status', status,
-              'error', error,
-              'floors', floors
-            ) order by partition
-          ) as partitions`;
 
 /** One version; undefined if the registry does not contain it. */
 export async function readVersion(
