@@ -4,7 +4,7 @@ import { cancelRebuild, requestRebuild } from '../src/runtime/rebuilds/rebuild.t
 import { rebuildInPlace } from '../src/runtime/rebuilds/rebuild-in-place.ts';
 import { dropSnapshot, listSnapshots, takeSnapshot } from '../src/runtime/rebuilds/table-snapshots.ts';
 import { createLifecycle } from '../src/runtime/versions/lifecycle.ts';
-import type { TransitionReason } from '../src/runtime/versions/transition-reason.ts';
+import type { TransitionReason } from '../src/runtime/versions/expect-version.ts';
 import { createDatabase } from '../src/store/postgres/database.ts';
 import { readRebuilds } from '../src/store/registry/rebuilds.ts';
 import { type RegisteredVersion, readRegistry } from '../src/store/registry/registry.ts';

@@ -2,7 +2,7 @@ import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import type { ReactorOperations } from '../../runtime/reactors/reactor-operations.ts';
-import type { TransitionReason } from '../../runtime/versions/transition-reason.ts';
+import type { TransitionReason } from '../../runtime/versions/expect-version.ts';
 import { reactorsToText, waitingToText } from '../monitoring/reactor-status.ts';
 import { act, type RemoteAction } from '../remote/remote-action.ts';
 import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';

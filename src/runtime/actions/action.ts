@@ -5,7 +5,7 @@ import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { BoundedCount } from '../inspection/application.ts';
 import type { LetterChoice, LetterPlace } from '../inspection/letters.ts';
-import type { TransitionReason } from '../versions/transition-reason.ts';
+import type { TransitionReason } from '../versions/expect-version.ts';
 
 /** What an action needs of the process. In development the declarations may be replaced, so read them each time. */
 export interface ActionServices {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { AdminRight } from '../../config/admin-options.ts';
 import { RefoldError } from '../../errors.ts';
-import type { TransitionReason } from '../versions/transition-reason.ts';
+import type { TransitionReason } from '../versions/expect-version.ts';
 import type { Action, ActionDefinition, ActionDefinitions, ActionName, ActionServices, Done, Draft } from './action.ts';
 import { letterActions } from './letter-actions.ts';
 import { reactorActions } from './reactor-actions.ts';

@@ -13,7 +13,7 @@ import {
 } from '../inspection/letters.ts';
 import { rowKeyOf } from '../inspection/stepper.ts';
 import { createReactorOperations } from '../reactors/reactor-operations.ts';
-import type { TransitionReason } from '../versions/transition-reason.ts';
+import type { TransitionReason } from '../versions/expect-version.ts';
 import type { ActionDefinition, ActionDefinitions, ActionServices, DeadLettersInput, Done, Draft } from './action.ts';
 import { refusalOf, rehearsalOf } from './rehearse.ts';
 

@@ -2,7 +2,7 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { readReactors } from '../../store/reactors/reactors.ts';
 import { createReactorOperations, type ReactorOperations } from '../reactors/reactor-operations.ts';
-import type { TransitionReason } from '../versions/transition-reason.ts';
+import type { TransitionReason } from '../versions/expect-version.ts';
 import type { ActionDefinition, ActionDefinitions, ActionServices, Draft } from './action.ts';
 import { refusalOf, rehearsalOf } from './rehearse.ts';
 

@@ -9,8 +9,7 @@ import { recordOperation } from '../../store/registry/transitions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { type UsedChanges, usualDays, withUsage } from '../schema-changes/change-usage.ts';
 import { changesBetween, type SchemaDeclarations } from '../schema-changes/schema-changes.ts';
-import { expectVersion, refused } from '../versions/expect-version.ts';
-import type { TransitionReason } from '../versions/transition-reason.ts';
+import { expectVersion, refused, type TransitionReason } from '../versions/expect-version.ts';
 
 /** How a projection moves from one version to the next while clients use it. */
 export interface SchemaEvolution {

@@ -12,9 +12,8 @@ import {
 import { type Discard, insertDiscards, listDiscards, recallDiscards } from '../../store/processors/discards.ts';
 import { lockPartitions } from '../../store/processors/partitions.ts';
 import { recordOperation } from '../../store/registry/transitions.ts';
-import { expectDeclaredTable, expectVersion, refused } from '../versions/expect-version.ts';
+import { expectDeclaredTable, expectVersion, refused, type TransitionReason } from '../versions/expect-version.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
-import type { TransitionReason } from '../versions/transition-reason.ts';
 import { type LetterTable, type Redelivery, redeliverRows } from './redeliver-letters.ts';
 
 export { letterError, type Redelivery };

@@ -12,7 +12,7 @@ import { recordTransition } from '../../store/registry/transitions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { redeliverInherited } from '../dead-letters/redeliver-letters.ts';
 import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
-import { pointViews } from '../versions/stable-views.ts';
+import { pointViews } from '../versions/version-tables.ts';
 import type { StoreVersions } from '../versions/versions.ts';
 
 export interface ArrivalOptions {

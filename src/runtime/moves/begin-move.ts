@@ -12,8 +12,7 @@ import { registryLockKey } from '../../store/server/lock-keys.ts';
 import { dropLater, dropNever } from '../../store/tables/old-tables.ts';
 import { createReadSchema } from '../../store/tables/read-table.ts';
 import { newVersion } from '../versions/declare-versions.ts';
-import { checkDeclaredTable, expectVersion, refused, refusePaused } from '../versions/expect-version.ts';
-import type { TransitionReason } from '../versions/transition-reason.ts';
+import { checkDeclaredTable, expectVersion, refused, refusePaused, type TransitionReason } from '../versions/expect-version.ts';
 import { createVersionTables, dropVersionTable } from '../versions/version-tables.ts';
 import { bringBack } from './bring-back.ts';
 

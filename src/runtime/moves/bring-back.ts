@@ -8,7 +8,7 @@ import { type RegisteredVersion, readRegistry } from '../../store/registry/regis
 import { recordOperation } from '../../store/registry/transitions.ts';
 import { logOf, type Queryable } from '../../store/statements/statement.ts';
 import { expectVersion, refused } from '../versions/expect-version.ts';
-import { pointViews } from '../versions/stable-views.ts';
+import { pointViews } from '../versions/version-tables.ts';
 import type { MoveOptions, Moving } from './begin-move.ts';
 
 // More moves than a version makes between two looks at a store that does not respond.

@@ -2,9 +2,8 @@ import { readLiveProcesses } from '../../store/ownership/live-processes.ts';
 import type { ReadStore } from '../../store/read-store.ts';
 import { recordMove } from '../../store/registry/copies.ts';
 import { answersClients, processesText } from '../versions/answering-versions.ts';
-import { refused } from '../versions/expect-version.ts';
+import { refused, type TransitionReason } from '../versions/expect-version.ts';
 import { retireVersion } from '../versions/lifecycle.ts';
-import type { TransitionReason } from '../versions/transition-reason.ts';
 
 export interface RetireCopyOptions {
   readonly name: string;

@@ -24,7 +24,7 @@ import {
 } from '../../store/reactors/reactors.ts';
 import { stepsForgottenAfter } from '../../store/reactors/step-keys.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
-import type { TransitionReason } from '../versions/transition-reason.ts';
+import type { TransitionReason } from '../versions/expect-version.ts';
 import { withdrawVersion } from './begin-version.ts';
 import { type ReactorVersionStatus, readReactorVersions } from './reactor-versions.ts';
 

@@ -6,8 +6,7 @@ import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { type Rebuild, readAllRebuilds } from '../../store/registry/rebuilds.ts';
 import type { WhichSnapshot } from '../../store/tables/table-snapshots.ts';
-import { refused } from '../versions/expect-version.ts';
-import type { TransitionReason } from '../versions/transition-reason.ts';
+import { refused, type TransitionReason } from '../versions/expect-version.ts';
 import { requestRebuild } from './rebuild.ts';
 import { rebuildInPlace } from './rebuild-in-place.ts';
 

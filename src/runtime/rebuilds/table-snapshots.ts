@@ -16,9 +16,8 @@ import {
   type TableSnapshot,
   type WhichSnapshot,
 } from '../../store/tables/table-snapshots.ts';
-import { expectVersion, refused } from '../versions/expect-version.ts';
+import { expectVersion, refused, type TransitionReason } from '../versions/expect-version.ts';
 import { leaveInlineAtRest } from '../versions/leave-inline.ts';
-import type { TransitionReason } from '../versions/transition-reason.ts';
 import { createVersionTables, dropVersionTable } from '../versions/version-tables.ts';
 
 export interface TakeSnapshotOptions {

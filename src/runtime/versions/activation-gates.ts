@@ -4,7 +4,7 @@ import { answering, readVersionsOf } from '../../store/registry/all-registries.t
 import { readVersion } from '../../store/registry/registry.ts';
 import { type HeldBy, recordTransition, restateHold } from '../../store/registry/transitions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
-import type { TransitionReason } from './transition-reason.ts';
+import type { TransitionReason } from './expect-version.ts';
 
 /**
  * Returns why a version must not answer: it left out (as dead letters or skipped) more events than its declaration allows. Only events that the

@@ -7,8 +7,7 @@ import { readRegistry } from '../../store/registry/registry.ts';
 import { recordOperation, recordTransition } from '../../store/registry/transitions.ts';
 import { refuseBreaking } from '../schema-changes/breaking-clients.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
-import { expectVersion, refused, refusePaused } from './expect-version.ts';
-import type { ActivateOptions, TransitionReason } from './transition-reason.ts';
+import { type ActivateOptions, expectVersion, refused, refusePaused, type TransitionReason } from './expect-version.ts';
 
 /** Starts and ends canaries: a ready version answers some clients. */
 export interface CanarySteps {

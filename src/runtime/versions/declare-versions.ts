@@ -13,8 +13,7 @@ import { logOf, type Queryable, runTogether } from '../../store/statements/state
 import { createReadTable } from '../../store/tables/read-table.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { completeVersion } from './lifecycle.ts';
-import { pointViews } from './stable-views.ts';
-import { createVersionTables } from './version-tables.ts';
+import { createVersionTables, pointViews } from './version-tables.ts';
 
 export interface DeclareOptions {
   readonly readSchema: string;

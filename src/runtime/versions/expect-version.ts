@@ -4,6 +4,17 @@ import type { StoredPause } from '../../store/registry/pauses.ts';
 import { lockVersion, type RegisteredVersion } from '../../store/registry/registry.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 
+/** Who changes the state of a version or a reactor, and why; stored in the audit log. */
+export interface TransitionReason {
+  readonly actor: string;
+  readonly reason: string;
+}
+
+export interface ActivateOptions {
+  /** Also activates if clients of the version that answers would lose fields, arguments or types. @default false */
+  readonly allowBreaking?: boolean;
+}
+
 /** Returns a version of the registry, locked. @throws RefoldError `INVALID_TRANSITION` */
 export async function expectVersion(tx: Queryable, name: string, version: number) {
   const found = await lockVersion(tx, name, version);

@@ -3,7 +3,7 @@ import { stoppedPartitions } from '../../store/processors/stopped-processors.ts'
 import { lockVersion } from '../../store/registry/registry.ts';
 import { recordTransition } from '../../store/registry/transitions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
-import type { TransitionReason } from './transition-reason.ts';
+import type { TransitionReason } from './expect-version.ts';
 
 /**
  * Records that a version cannot continue. A version that does not answer yet (`building`, `ready`) becomes `failed`. A version that answers stays

@@ -21,11 +21,17 @@ import { refuseBreaking, wouldBreak } from '../schema-changes/breaking-clients.t
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { holdForDeadLetters, holdWhatIsPartial } from './activation-gates.ts';
 import { type CanarySteps, createCanarySteps } from './canary-steps.ts';
-import { expectPause, expectVersion, refused, refusePaused } from './expect-version.ts';
+import {
+  type ActivateOptions,
+  expectPause,
+  expectVersion,
+  refused,
+  refusePaused,
+  type TransitionReason,
+} from './expect-version.ts';
 import { createPauseSteps, type PauseSteps } from './pause-steps.ts';
-import { pointViews } from './stable-views.ts';
-import type { ActivateOptions, TransitionReason } from './transition-reason.ts';
 import { holdForUndeclaredEvents } from './undeclared-events.ts';
+import { pointViews } from './version-tables.ts';
 
 export interface Lifecycle extends CanarySteps, PauseSteps {
   /**

@@ -1,9 +1,8 @@
 import type { Database } from '../../store/postgres/database.ts';
 import { writePause } from '../../store/registry/pauses.ts';
 import { recordTransition } from '../../store/registry/transitions.ts';
-import { expectVersion, pauseText, refused } from './expect-version.ts';
+import { expectVersion, pauseText, refused, type TransitionReason } from './expect-version.ts';
 import { withoutAppends } from './leave-inline.ts';
-import type { TransitionReason } from './transition-reason.ts';
 
 /** Pauses and resumes versions. */
 export interface PauseSteps {

@@ -8,7 +8,7 @@ import type { Database } from '../../store/postgres/database.ts';
 import { readVersionsOf } from '../../store/registry/all-registries.ts';
 import { declaredAt, recordTransition } from '../../store/registry/transitions.ts';
 import { logOf, type Queryable } from '../../store/statements/statement.ts';
-import type { TransitionReason } from './transition-reason.ts';
+import type { TransitionReason } from './expect-version.ts';
 
 /**
  * Compares the names in the log with the declared ones.

@@ -4,10 +4,13 @@ import { type Projection, storedIn } from '../../projections/projection/projecti
 import type { TableHook } from '../../projections/projection/table-hooks.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { sqlStateOf } from '../../store/postgres/database-errors.ts';
+import { highestActiveTables } from '../../store/registry/definitions.ts';
+import { limitLockWaits } from '../../store/registry/inline-versions.ts';
 import { qualified } from '../../store/statements/identifiers.ts';
 import { type Queryable, runTogether } from '../../store/statements/statement.ts';
 import { dropAlone, dropOldTables, postponeDrop } from '../../store/tables/old-tables.ts';
 import { createReadTable, tableExists } from '../../store/tables/read-table.ts';
+import { lockViews, moveViews } from '../../store/tables/stable-views.ts';
 
 /** Creates the tables of versions, and runs their `setUp`. @throws RefoldError `HOOK_FAILED` */
 export async function createVersionTables(
@@ -87,4 +90,19 @@ async function runHook(
     const fields = { projection: id, hook: name, table: tableName, sqlState: sqlStateOf(cause) };
     throw new RefoldError('HOOK_FAILED', problem, fields, { cause });
   }
+}
+
+// A long query on the stable view must not hold up an activation for long, nor everything that queues behind its lock.
+const viewLockTimeout = '3s';
+
+/** Points the stable views of projections at the tables of their highest active versions. */
+export async function pointViews(tx: Queryable, readSchema: string, names: readonly string[]): Promise<void> {
+  await lockViews(tx, names);
+  const tables = await highestActiveTables(tx, names);
+  await limitLockWaits(tx, viewLockTimeout);
+  await moveViews(
+    tx,
+    readSchema,
+    names.map((name) => ({ name, tableName: tables.get(name) ?? null })),
+  );
 }

@@ -49,7 +49,7 @@ export interface HeardProcess {
 
 /**
  * Announces a process, and returns the other processes that maintain units and were alive within this many seconds, by the server's clock. What
- * one of them announces is not sent again while it stays the same: of fifty processes with two hundred units, that would be 20 MB a second.
+ * one of them announces is not sent again while it stays the same: of fifty processes with two hundred units, that would be megabytes a second.
  *
  * @param known the standings that the caller knows
  */

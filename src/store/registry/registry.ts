@@ -69,90 +69,10 @@ interface StoredPartition extends Omit<RegisteredPartition, 'checkpoint' | 'floo
 
 /** All versions, or those of one projection, ordered by name and version. */
 export async function readRegistry(db: Queryable, name?: string): Promise<RegisteredVersion[]> {
-  const ofName = name === undefined ? '' : 'where name = $1';
   const rows = await db.query<Omit<RegisteredVersion, 'partitions'> & { partitions: StoredPartition[] }>({
     name: name === undefined ? 'read registry' : 'read registry of a projection',
     // The processors are grouped once: a subquery for each version costs a scan for each, if the planner takes the table for a small one.
-    text: `
-      with together as (
-        select
-          name,
-          version,
-          min(checkpoint) as checkpoint,
-          string_agg(distinct owner, ', ') as owner,
-          case
-            when bool_or(status = 'stopped') then 'stopped'
-            when bool_or(status = 'running') then 'running'
-            else 'idle'
-          end as status,
-          (array_agg(error order by partition) filter (where error is not null))[1] as error,
-          sum(events_folded)::bigint as "eventsFolded",
-          sum(events_skipped)::bigint as "eventsSkipped",
-          sum(retries)::bigint as retries,
-          (array_agg(retrying order by partition) filter (
-            where status = 'running' and (retrying ->> 'position')::bigint > checkpoint
-          ))[1] as retrying,
-          min(started_at) as "startedAt",
-          max(updated_at) as "updatedAt",
-          json_agg(
-            json_build_object(
-              'partition', partition,
-              'partitions', partitions,
-              'checkpoint', checkpoint::text,
-              'owner', owner,
-              'status', status,
-              'error', error,
-              'floors', floors
-            ) order by partition
-          ) as partitions
-        from refold.processors
-        ${ofName}
-        group by name, version
-      )
-      select
-        name,
-        version,
-        state,
-        table_name as "tableName",
-        generation,
-        table_fingerprint as "tableFingerprint",
-        code_fingerprint as "codeFingerprint",
-        held_reason as "heldReason",
-        held_by as "heldBy",
-        coalesce((definition ->> 'startAfter')::bigint, 0) as "startsAfter",
-        state_changed_at as "stateChangedAt",
-        arriving_from as "arrivingFrom",
-        moved_to as "movedTo",
-        ${pauseSql} as paused,
-        case when inline.name is not null then ${inlineStatus('inline')} end as inline,
-        case
-          when canary.name is not null then json_build_object(
-            'percent', percent,
-            'header', case when header is not null then json_build_object('name', header, 'value', header_value) end
-          )
-        end as canary,
-        case when shadow.name is not null then json_build_object('oneOf', one_of, 'startedAt', shadow.started_at) end as shadow,
-        case
-          when inline.name is not null then refold.reached(name, version, together.checkpoint)
-          else together.checkpoint
-        end as checkpoint,
-        together.owner,
-        together.status,
-        together.error,
-        "eventsFolded",
-        "eventsSkipped",
-        together.retries,
-        together.retrying,
-        "startedAt",
-        together."updatedAt",
-        together.partitions
-      from refold.projections as projection
-      join together using (name, version)
-      left join refold.inline_versions as inline using (name, version)
-      left join refold.canaries as canary using (name, version)
-      left join (select * from refold.shadows where stopped_at is null) as shadow using (name, version)
-      ${ofName}
-      order by name, version`,
+    text: registryText(name === undefined ? '' : 'where name = $1'),
     values: name === undefined ? [] : [name],
   });
   return rows.map((row) => ({
@@ -164,6 +84,93 @@ export async function readRegistry(db: Queryable, name?: string): Promise<Regist
     })),
   }));
 }
+
+/** @param ofName a condition on the columns `name` of the versions and of their processors */
+function registryText(ofName: string): string {
+  return `
+  with together as (
+    ${ofProcessors}
+    from refold.processors
+    ${ofName}
+    group by name, version
+  )
+  select
+    name,
+    version,
+    state,
+    table_name as "tableName",
+    generation,
+    table_fingerprint as "tableFingerprint",
+    code_fingerprint as "codeFingerprint",
+    held_reason as "heldReason",
+    held_by as "heldBy",
+    coalesce((definition ->> 'startAfter')::bigint, 0) as "startsAfter",
+    state_changed_at as "stateChangedAt",
+    arriving_from as "arrivingFrom",
+    moved_to as "movedTo",
+    ${pauseSql} as paused,
+    case when inline.name is not null then ${inlineStatus('inline')} end as inline,
+    case
+      when canary.name is not null then json_build_object(
+        'percent', percent,
+        'header', case when header is not null then json_build_object('name', header, 'value', header_value) end
+      )
+    end as canary,
+    case when shadow.name is not null then json_build_object('oneOf', one_of, 'startedAt', shadow.started_at) end as shadow,
+    case
+      when inline.name is not null then refold.reached(name, version, together.checkpoint)
+      else together.checkpoint
+    end as checkpoint,
+    together.owner,
+    together.status,
+    together.error,
+    "eventsFolded",
+    "eventsSkipped",
+    together.retries,
+    together.retrying,
+    "startedAt",
+    together."updatedAt",
+    together.partitions
+  from refold.projections as projection
+  join together using (name, version)
+  left join refold.inline_versions as inline using (name, version)
+  left join refold.canaries as canary using (name, version)
+  left join (select * from refold.shadows where stopped_at is null) as shadow using (name, version)
+  ${ofName}
+  order by name, version`;
+}
+
+/** What the processors of a version tell together. */
+const ofProcessors = `select
+      name,
+      version,
+      min(checkpoint) as checkpoint,
+      string_agg(distinct owner, ', ') as owner,
+      case
+        when bool_or(status = 'stopped') then 'stopped'
+        when bool_or(status = 'running') then 'running'
+        else 'idle'
+      end as status,
+      (array_agg(error order by partition) filter (where error is not null))[1] as error,
+      sum(events_folded)::bigint as "eventsFolded",
+      sum(events_skipped)::bigint as "eventsSkipped",
+      sum(retries)::bigint as retries,
+      (array_agg(retrying order by partition) filter (
+        where status = 'running' and (retrying ->> 'position')::bigint > checkpoint
+      ))[1] as retrying,
+      min(started_at) as "startedAt",
+      max(updated_at) as "updatedAt",
+      json_agg(
+        json_build_object(
+          'partition', partition,
+          'partitions', partitions,
+          'checkpoint', checkpoint::text,
+          'owner', owner,
+          'status', status,
+          'error', error,
+          'floors', floors
+        ) order by partition
+      ) as partitions`;
 
 /** One version; undefined if the registry does not contain it. */
 export async function readVersion(

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { defineConfig, defineProjection, type Projection, t } from '../../../src/index.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
-import { pointViews } from '../../../src/runtime/versions/stable-views.ts';
 import { createDatabase } from '../../../src/store/postgres/database.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
 import { settingOfEachTest } from '../../support/runtime-setting.ts';
@@ -15,6 +14,7 @@ import {
   openingsV1,
 } from '../../support/sample-domain.ts';
 import { until } from '../../support/until.ts';
+import { pointViews } from '../../../src/runtime/versions/version-tables.ts';
 
 const setting = settingOfEachTest();
 const { stop } = setting;
