@@ -19,9 +19,11 @@ import type { Rebuilds } from './runtime/rebuilds/rebuild-requests.ts';
 import { startRuntime } from './runtime/runtime.ts';
 import type { Lifecycle } from './runtime/versions/lifecycle.ts';
 import type { Versions } from './runtime/versions/versions.ts';
+import { migrateStore } from './store/citus/place-store.ts';
 import { type DatabaseServer, startEmbeddedPostgres } from './store/embedded/embedded-postgres.ts';
 import type { EventLog } from './store/event-log.ts';
 import { isOutage } from './store/postgres/database-errors.ts';
+import { errorInStore } from './store/read-store.ts';
 import { migrate } from './store/server/migrate.ts';
 import { startTracing } from './tracing.ts';
 
@@ -229,11 +231,11 @@ async function databaseServer(config: Config, logger: Logger): Promise<DatabaseS
 
 /** A store that does not respond must not keep the others from starting. */
 async function migrateStores({ readStores }: Config, logger: Logger): Promise<void> {
-  for (const [name, { url }] of Object.entries(readStores)) {
+  for (const [name, store] of Object.entries(readStores)) {
     try {
-      await migrate(url);
+      await migrateStore(store);
     } catch (error) {
-      if (!isOutage(error)) throw error;
+      if (!isOutage(error)) throw errorInStore(name, error);
       logger.warn({ err: error }, `the read store '${name}' could not be migrated`);
     }
   }

@@ -15,14 +15,25 @@ export interface ReadStoreOptions {
    * @default 26
    */
   readonly maxConnections?: number;
+  /**
+   * For a Citus cluster, whose coordinator `url` names: where the cluster keeps the store's tables. `schema` keeps all of them together on one
+   * worker, so every guarantee is that of plain PostgreSQL.
+   * @default none: the store is plain PostgreSQL, and a Citus cluster is refused
+   */
+  readonly placement?: Placement;
 }
 
+/** Where a Citus cluster keeps the tables of a read store. */
+export type Placement = 'schema';
+
 /** The options, checked and complete. */
-export type CheckedReadStore = Required<ReadStoreOptions>;
+export type CheckedReadStore = Required<Omit<ReadStoreOptions, 'placement'>> & { readonly placement?: Placement };
 
 export type CheckedReadStores = Readonly<Record<string, CheckedReadStore>>;
 
 const numbers = { maxConnections: { default: 26, min: 6, max: 1000 } } as const satisfies Record<string, NumberRule>;
+
+const placements: readonly Placement[] = ['schema'];
 
 /** The projections with the store of the configuration, where they name none. */
 export function placedIn(store: string | undefined, projections: readonly Projection[]): readonly Projection[] {
@@ -64,10 +75,16 @@ function checkStore(name: string, store: ReadStoreOptions): CheckedReadStore {
     );
   if (typeof store !== 'object' || store === null)
     throw invalidConfig(`${subject} is an object such as { url: 'postgres://…' }, found ${String(store)}.`);
-  refuseUnknown(subject, store, ['url', ...Object.keys(numbers)]);
+  refuseUnknown(subject, store, ['url', 'placement', ...Object.keys(numbers)]);
   if (typeof store.url !== 'string') throw invalidConfig(`${subject}.url is missing: the URL of the store's database.`);
   checkDatabaseUrl(`${subject}.url`, store.url);
-  return Object.freeze({ url: store.url, ...checkNumbers(subject, store, numbers) });
+  const { placement } = store;
+  if (placement !== undefined && !placements.includes(placement))
+    throw invalidConfig(
+      `${subject}.placement is 'schema', for a Citus cluster, or left out for plain PostgreSQL, found '${String(placement)}'.`,
+    );
+  const numbersOfStore = checkNumbers(subject, store, numbers);
+  return Object.freeze({ url: store.url, ...numbersOfStore, ...(placement === undefined ? {} : { placement }) });
 }
 
 function checkKnown({ id, store }: Projection, stores: readonly string[]): void {

@@ -1,9 +1,9 @@
 import type { Config } from '../config/define-config.ts';
-import { RefoldError } from '../errors.ts';
 import { defaultStore } from '../projections/projection/projection.ts';
 import { selfFeedingWarnings } from '../reactors/reaction-chains.ts';
+import { checkCitus } from '../store/citus/citus-check.ts';
 import { isOutage } from '../store/postgres/database-errors.ts';
-import type { ReadStore, ReadStores } from '../store/read-store.ts';
+import { errorInStore, type ReadStore, type ReadStores } from '../store/read-store.ts';
 import { checkServer } from '../store/server/server-check.ts';
 import { checkSessions } from '../store/server/session-check.ts';
 import { checkStore } from '../store/server/store-check.ts';
@@ -39,7 +39,7 @@ export async function registerDeclarations(
     try {
       warnings.push(...(await registerInStore(store, config, registration)));
     } catch (error) {
-      if (!isOutage(error)) throw inStore(store, error);
+      if (!isOutage(error)) throw errorInStore(store.name, error);
       late.add(store);
       warnings.push(
         `The read store '${store.name}' does not respond. Its versions are registered when it does; until then nothing answers for them.`,
@@ -47,12 +47,6 @@ export async function registerDeclarations(
     }
   }
   return { warnings, late };
-}
-
-/** The error of a start, which must say which of several databases it concerns. */
-function inStore({ name }: ReadStore, error: unknown): unknown {
-  if (!(error instanceof RefoldError)) return error;
-  return new RefoldError(error.code, `The read store '${name}': ${error.message}`, error.fields, { cause: error });
 }
 
 function storeNames({ readStores }: Config): readonly string[] {
@@ -68,6 +62,7 @@ export async function registerInStore(
   const { readSchema, notifications } = config.database;
   await checkServer(db, readSchema);
   await checkStore(db);
+  await checkCitus(db);
   await checkSessions(db, { sessions: notifications });
   const { maxConnections } = config.readStores[name] ?? config.database;
   return [

@@ -1,3 +1,4 @@
+import { RefoldError } from '../errors.ts';
 import type { Database } from './postgres/database.ts';
 import { isOutage } from './postgres/database-errors.ts';
 import type { Notifications } from './postgres/notifications.ts';
@@ -52,6 +53,12 @@ export async function inEachStore<T>(
     }),
   );
   return (await Promise.all([read(home.db), ...others])).flat();
+}
+
+/** An error that says which of several databases it concerns. */
+export function errorInStore(name: string, error: unknown): unknown {
+  if (!(error instanceof RefoldError)) return error;
+  return new RefoldError(error.code, `The read store '${name}': ${error.message}`, error.fields, { cause: error });
 }
 
 /** Orders versions of several stores as a registry does. */

@@ -22,6 +22,10 @@ export const rooms: Readonly<Record<string, Room>> = {
     purpose: 'whether a server can be used, its migrations, locks that all processes know',
     uses: ['postgres', 'statements'],
   },
+  'store/citus': {
+    purpose: 'read stores in a Citus cluster: whether it is suitable, where tables are',
+    uses: ['postgres', 'server', 'statements'],
+  },
   'store/embedded': {
     purpose: 'the server that comes with an npm package',
     uses: ['postgres', 'server', 'statements'],

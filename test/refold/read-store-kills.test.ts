@@ -1,81 +1,11 @@
-import { afterAll, expect, test } from 'vitest';
-import type { Projection } from '../../src/index.ts';
-import { createDatabase } from '../../src/store/postgres/database.ts';
-import { type RegisteredVersion, readRegistry } from '../../src/store/registry/registry.ts';
-import { totalsByEvolve, totalsBySql } from '../support/account-totals.ts';
-import { seeded, traffic, underTraffic } from '../support/account-traffic.ts';
-import { databaseOfFile } from '../support/database-of-file.ts';
+import { afterAll } from 'vitest';
 import { effort } from '../support/effort.ts';
-import { foldedTable, storedTable } from '../support/folded-table.ts';
 import { startOwnServer } from '../support/own-server.ts';
-import { account, balanceV1, balanceV2, openingsV1 } from '../support/sample-domain.ts';
-import { seed } from '../support/seed.ts';
-import { until } from '../support/until.ts';
-import { createWorkerProcesses, type WorkerProcess } from '../support/worker-processes.ts';
+import { readStoreKills } from './read-store-kills.ts';
 
-const { database, log } = await databaseOfFile(account);
 const server = await startOwnServer();
-const store = createDatabase({ url: server.url });
-const workers = createWorkerProcesses();
-afterAll(async () => {
-  await workers.killAll();
-  await store.close();
-  await server.stop();
-});
-
-/** Empty while the store restarts. */
-async function versions(): Promise<RegisteredVersion[]> {
-  return readRegistry(store).catch(() => []);
-}
-
-async function haveReached(position: bigint): Promise<boolean> {
-  const found = await versions();
-  return found.length === 4 && found.every(({ checkpoint }) => checkpoint >= position);
-}
-
-test('workers killed or stalled at random, and restarts of the store, leave every read table equal to one fold of the log', async () => {
-  console.info(`seed ${seed}`);
-  const random = seeded(seed);
-  await traffic(log, 1_000, random);
-  const names = new Map<string, WorkerProcess>();
-  const start = async (owner: string) => {
-    const runtime = { leaseSeconds: 2 };
-    const options = { url: database.url, storeUrl: server.url, evolveSql: true, runtime, owner };
-    names.set(owner, await workers.start(options));
-  };
-  const isNear = async (head: bigint) => (await versions()).every(({ checkpoint }) => head - checkpoint < 500n);
-  await underTraffic(log, random, isNear, async () => {
-    await start('worker-0');
-    for (let round = 1; round <= effort(30, 4); round++) {
-      await start(`worker-${round}`);
-      const head = await log.head();
-      await until(() => haveReached(head));
-      const owner = await until(async () =>
-        (await versions()).map((version) => version.owner).find((name) => name !== null && names.has(name)),
-      );
-      const victim = names.get(owner) ?? expect.unreachable();
-      if (round % 3 === 0) await server.restart(random() < 0.5 ? 'fast' : 'immediate');
-      if (round % 4 === 1) {
-        // Another one takes over, and the former owner then writes nothing.
-        victim.signal('SIGSTOP');
-        const later = await log.head();
-        await until(() => haveReached(later));
-        victim.signal('SIGCONT');
-      }
-      await victim.end('SIGKILL');
-      names.delete(owner);
-    }
-  });
-  const horizon = await log.horizon();
-  await until(() => haveReached(horizon));
-  for (const [projection, like] of [
-    [balanceV1, balanceV1],
-    [balanceV2, balanceV2],
-    [openingsV1, openingsV1],
-    [totalsBySql, totalsByEvolve],
-  ] as [Projection, Projection][]) {
-    const found = await storedTable(store, projection);
-    expect(found, `${projection.id}, seed ${seed}`).toEqual(await foldedTable(log, like));
-  }
-  for (const worker of names.values()) await worker.end('SIGTERM');
-}, 900_000); // slow on a busy machine; only the result matters
+await readStoreKills(
+  { url: server.url, restart: (random) => server.restart(random() < 0.5 ? 'fast' : 'immediate') },
+  effort(30, 4),
+);
+afterAll(() => server.stop());

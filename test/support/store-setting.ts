@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
+import type { Placement } from '../../src/config/read-store-options.ts';
 import { type Config, createRefold, defineConfig, type Projection, type Refold } from '../../src/index.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { readRegistry } from '../../src/store/registry/registry.ts';
@@ -24,18 +25,25 @@ export interface Start {
   readonly knowsStore?: boolean;
 }
 
+/** A migrated database for a read store. */
+export interface StoreServer extends Pick<PostgresCluster, 'url' | 'kill' | 'restart'> {
+  /** Of a Citus cluster. */
+  readonly placement?: Placement;
+  stop(): Promise<void>;
+}
+
 /** Applications whose log is in a database of the test, and whose store `analytics` is another server. Called at the top of a test file. */
-export function storeSetting() {
+export function storeSetting(startStore: () => Promise<StoreServer> = startOwnServer) {
   const apps: Refold[] = [];
   const feeds: Feed[] = [];
   const said: string[] = [];
   let started = 0;
-  let server: PostgresCluster;
+  let server: StoreServer;
   let log: TestDatabase;
   let store: Database;
 
   beforeAll(async () => {
-    server = await startOwnServer();
+    server = await startStore();
     store = createDatabase({ url: server.url });
   });
   afterAll(async () => {
@@ -72,9 +80,13 @@ export function storeSetting() {
       projections,
       commands: [openAccount, credit],
       database: { url: log.url },
-      ...(knowsStore ? { readStores: { analytics: { url: storeUrl } } } : {}),
+      ...(knowsStore ? { readStores: { analytics: { url: storeUrl, ...placed() } } } : {}),
       gateway: { port: 0, positionTimeout: 60_000, acrossStores },
     });
+  }
+
+  function placed() {
+    return server.placement === undefined ? {} : { placement: server.placement };
   }
 
   return {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { announcements, realFileLine, testsOver } from './announcements.ts';
+import { citusLine, findCitus } from './citus-engine.ts';
 import { realFiles } from './real-files.ts';
 import { seed, seedOf } from './seed.ts';
 import { testsWithoutServers } from './without-servers.ts';
@@ -45,4 +46,14 @@ test('a run lists the real files that it finds, and where tests are left out wit
     'Real file bookings.gz: missing. Tests over it are left out, or use generated data, in a.test.ts. Set BOOKINGS to its path.',
   );
   expect(realFileLine({ ...file, isLeftOut: true }, ['a.test.ts'])).toMatch(/^Real file bookings.gz: read in CI only/);
+});
+
+test('the system run says whether it runs the tests over Citus, and why not', () => {
+  const binaries = { initdb: 'initdb', postgres: 'postgres' };
+  expect(citusLine({ binaries, missing: undefined })).toBe('Citus: found. Tests over a cluster of it run.');
+  expect(citusLine({ binaries: undefined, missing: 'there is no PostgreSQL 15' })).toBe(
+    'Citus: left out with the tests over it, because there is no PostgreSQL 15.',
+  );
+  const { missing } = findCitus();
+  expect(citusLine(findCitus())).toContain(missing ?? 'found');
 });

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { DatabaseOptions } from '../../src/config/database-options.ts';
+import type { Placement } from '../../src/config/read-store-options.ts';
 import type { RuntimeOptions } from '../../src/config/runtime-options.ts';
 import { bundledProgram } from './bundled-program.ts';
 import type { Release } from './releases.ts';
@@ -20,6 +21,8 @@ export interface WorkerProcessOptions {
   readonly database?: DatabaseOptions;
   /** The database of the read models, if it is another one than that of the log. */
   readonly storeUrl?: string;
+  /** For a store in a Citus cluster. */
+  readonly placement?: Placement;
   /** The number of projections that it maintains beside the sample domain's three. @default 0 */
   readonly tallies?: number;
   /** The number of partitions in which the sample domain's projections and {@link totalsBySql} are processed. @default 1 */

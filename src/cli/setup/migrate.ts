@@ -1,7 +1,9 @@
 import { defineCommand } from 'citty';
 import type { Config } from '../../config/define-config.ts';
 import { RefoldError } from '../../errors.ts';
+import { migrateStore } from '../../store/citus/place-store.ts';
 import { createDatabase } from '../../store/postgres/database.ts';
+import { errorInStore } from '../../store/read-store.ts';
 import { grantsScript, type Roles } from '../../store/server/grants.ts';
 import { migrate } from '../../store/server/migrate.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
@@ -59,7 +61,10 @@ export const migrateCommand = defineCommand({
       const applied = await migrateOne(server.url, options);
       const inStores: Record<string, readonly string[]> = {};
       // The log first: its migrations may be what processes of the new code need most.
-      for (const [name, { url }] of Object.entries(config.readStores)) inStores[name] = await migrateOne(url, options);
+      for (const [name, store] of Object.entries(config.readStores))
+        inStores[name] = await migrateStore(store, options).catch((error: unknown) => {
+          throw errorInStore(name, error);
+        });
       if (args.json)
         console.log(JSON.stringify({ applied, ...(Object.keys(inStores).length > 0 ? { readStores: inStores } : {}) }));
       else {

@@ -1,5 +1,6 @@
 import type { Config } from '../../config/define-config.ts';
 import { RefoldError } from '../../errors.ts';
+import { checkCitus } from '../../store/citus/citus-check.ts';
 import { readStalls } from '../../store/log/horizon.ts';
 import { readLiveProcesses } from '../../store/ownership/live-processes.ts';
 import type { Database } from '../../store/postgres/database.ts';
@@ -76,6 +77,7 @@ async function storeFinding({ name, db }: Pick<ReadStore, 'name' | 'db'>, config
   const problem = await problemOf(async () => {
     await checkServer(db, readSchema);
     await checkStore(db);
+    await checkCitus(db);
     await checkSessions(db, { sessions });
   });
   const message = problem?.message ?? 'Its server is as suitable as that of the log, and it holds no events.';

@@ -41,6 +41,7 @@ export function createStoreLinks(declared: readonly Projection[], stores: Checke
 
   const elsewhere = (own: string, log: Queryable | undefined): Elsewhere => ({
     log,
+    placement: stores[own]?.placement,
     storesOf: (name) => storesOf(own, name),
     others: () => [...databases].flatMap(([store, db]) => (store === own ? [] : [db])),
   });

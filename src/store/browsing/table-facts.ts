@@ -23,7 +23,13 @@ export interface IndexFacts {
 /** Size and indexes of the table of a version; undefined if it has none. Reads the catalog, not the table. */
 export async function readTableFacts(db: Queryable, name: string, version: number): Promise<TableFacts | undefined> {
   const [found] = await db.query<Omit<TableFacts, 'indexes'> & { oid: number }>({
+    // The version is read first: a Citus cluster does not join its catalog with a table that is on a worker.
     text: `
+      with stored as materialized (
+        select table_schema, table_name
+        from refold.projections
+        where name = $1 and version = $2
+      )
       select
         class.oid,
         table_schema as schema,
@@ -31,10 +37,9 @@ export async function readTableFacts(db: Queryable, name: string, version: numbe
         nullif(reltuples, -1)::bigint as rows,
         pg_table_size(class.oid) as bytes,
         pg_indexes_size(class.oid) as "indexBytes"
-      from refold.projections
+      from stored
       join pg_namespace on nspname = table_schema
-      join pg_class as class on class.relnamespace = pg_namespace.oid and class.relname = table_name and class.relkind in ('r', 'p')
-      where name = $1 and version = $2`,
+      join pg_class as class on class.relnamespace = pg_namespace.oid and class.relname = table_name and class.relkind in ('r', 'p')`,
     values: [name, version],
   });
   if (!found) return undefined;

@@ -69,19 +69,21 @@ export interface HeldLease {
 /** The leases that have not expired, by unit. None if processes own by advisory locks. */
 export async function readLeases(db: Queryable, limit: number): Promise<HeldLease[]> {
   return db.query<HeldLease>({
+    // The units are read first: a Citus cluster does not join its own tables with those on a worker.
     text: `
+      with units as materialized (
+        select 'processor' as kind, name, version, partition, owner from refold.processors
+        union all
+        select 'rebuild', name, version, 0, owner from refold.rebuilds
+        union all
+        select 'reactor', name, 0, 0, owner from refold.reactors
+      )
       select
         kind || ' ' || name || '@' || version || '/' || partition as unit,
-        case kind
-          when 'processor' then (
-            select owner from refold.processors as unit
-            where unit.name = lease.name and unit.version = lease.version and unit.partition = lease.partition
-          )
-          when 'rebuild' then (select owner from refold.rebuilds as unit where unit.name = lease.name and unit.version = lease.version)
-          when 'reactor' then (select owner from refold.reactors as unit where unit.name = lease.name)
-        end as owner,
+        owner,
         expires_at as "expiresAt"
-      from refold.leases as lease
+      from refold.leases
+      left join units using (kind, name, version, partition)
       where expires_at > clock_timestamp()
       order by kind, name, version, partition
       limit $1`,

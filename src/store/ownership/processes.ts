@@ -131,7 +131,7 @@ export async function readLostOwners(db: Queryable, seconds: number): Promise<Lo
         select owner from refold.rebuilds where status = 'running'
         union all
         select owner from refold.reactors where status = 'running'
-      ), owners as (
+      ), owners as materialized ( -- a Citus cluster keeps processes elsewhere, and joins them with what it has read before
         select owner, count(*)::integer as units
         from owned
         where owner is not null

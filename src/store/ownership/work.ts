@@ -45,7 +45,7 @@ export async function readWork(db: Queryable): Promise<Work> {
           from refold.inline_versions
           where status = 'live'
         ) as live,
-        exists (select from refold.old_tables where drop_after <= now()) as "oldTables",
+        exists (select 1 from refold.old_tables where drop_after <= now()) as "oldTables",
         (
           select coalesce(
             json_agg(json_build_object('kind', kind, 'name', name, 'version', version, 'partition', partition)),

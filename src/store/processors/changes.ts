@@ -29,7 +29,7 @@ export function insertChangesText(changes: string): string {
       ${changes}
       on conflict (name, version, partition, checkpoint) do update
       set upserted = before.upserted || excluded.upserted, deleted = before.deleted || excluded.deleted,
-        traceparent = excluded.traceparent, at = now()`;
+        traceparent = excluded.traceparent, at = excluded.at`;
 }
 
 /** The same as a CTE of `advanceCheckpoint`, with the keys and the `traceparent` in parameters. Only for rows that were upserted. */

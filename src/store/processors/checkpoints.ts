@@ -3,6 +3,7 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import type { FloorLayer } from '../../projections/projection/partition.ts';
 import type { ProcessorKind, ProcessorUnit } from '../server/processor-unit.ts';
 import { readAnchors, readLostHistory } from '../statements/log-anchors.ts';
+import { notifyingText, notifyPlaced } from '../statements/placed.ts';
 import type { Queryable, TableRow } from '../statements/statement.ts';
 import type { ProcessorError } from '../statements/stored-json.ts';
 import { checkpointChannel } from './checkpoint-notifications.ts';
@@ -15,8 +16,8 @@ interface UnitTable {
   readonly isUnit: string;
   /** Further assignments when the checkpoint moves to $6. */
   readonly moves: string;
-  /** An expression over the moved row with a further effect. */
-  readonly onMove: string;
+  /** What listeners are notified of: an expression over the moved row. Null if nobody listens. */
+  readonly notifies: string | null;
   /** Further columns to return. */
   readonly more: string;
 }
@@ -26,10 +27,7 @@ const unitTables: Readonly<Record<ProcessorKind, UnitTable>> = {
     table: 'refold.processors',
     isUnit: 'name = $1 and version = $2 and partition = $3',
     moves: `, floors = case when (floors ->> 'until')::bigint > $6 then floors end`,
-    onMove: `pg_notify(
-      '${checkpointChannel}',
-      name || '@' || version || case partitions when 1 then '' else '/' || partition || '/' || partitions end || ':' || checkpoint
-    )`,
+    notifies: `name || '@' || version || case when partitions = 1 then '' else '/' || partition || '/' || partitions end || ':' || checkpoint`,
     more: ', partitions, floors',
   },
   // A rebuild is always one unit.
@@ -37,11 +35,11 @@ const unitTables: Readonly<Record<ProcessorKind, UnitTable>> = {
     table: 'refold.rebuilds',
     isUnit: 'name = $1 and version = $2 and $3 = 0',
     moves: '',
-    onMove: 'null',
+    notifies: null,
     more: '',
   },
   // So is a reactor: its versions share one checkpoint.
-  reactor: { table: 'refold.reactors', isUnit: 'name = $1 and $2 = 0 and $3 = 0', moves: '', onMove: 'null', more: '' },
+  reactor: { table: 'refold.reactors', isUnit: 'name = $1 and $2 = 0 and $3 = 0', moves: '', notifies: null, more: '' },
 };
 
 /** A unit that an owner has claimed. */
@@ -141,7 +139,7 @@ export async function advanceCheckpoint(
   const along = also?.values ?? [];
   const moved = await db.query({
     name: `advance ${kind}${anchor ? ' apart' : ''}${also ? ` ${also.name}` : ''}`,
-    text: advanceText(kind, also?.parts ?? '', anchor ? `$${11 + along.length}` : 'refold.checkpoint_anchor($6)'),
+    text: advanceText(db, kind, also?.parts ?? '', anchor ? `$${11 + along.length}` : 'refold.checkpoint_anchor($6)'),
     values: [
       ...[name, version, partition, epoch, from, to, events, rows, busyMs, serverStart],
       ...along,
@@ -149,6 +147,7 @@ export async function advanceCheckpoint(
     ],
   });
   if (moved.length === 0) throw fenced(claim);
+  if (unitTables[kind].notifies !== null) await notifyPlaced(db, checkpointChannel, moved);
 }
 
 /**
@@ -167,8 +166,8 @@ async function anchorOf(
   return { text: anchor === null ? null : `${to}.${anchor}` };
 }
 
-function advanceText(kind: ProcessorKind, parts: string, anchor: string): string {
-  const { table, isUnit, moves, onMove } = unitTables[kind];
+function advanceText(db: Queryable, kind: ProcessorKind, parts: string, anchor: string): string {
+  const { table, isUnit, moves } = unitTables[kind];
   return `
       with moved as (
         update ${table}
@@ -183,7 +182,13 @@ function advanceText(kind: ProcessorKind, parts: string, anchor: string): string
       ), run as (
         ${insertRun(kind, { from: '$5', to: '$6', batches: '1', events: '$7', rows: '$8', busyMs: '$9' })}
       )${parts}
-      select ${onMove} from moved`;
+      ${notifyingMove(db, kind)}`;
+}
+
+function notifyingMove(db: Queryable, kind: ProcessorKind): string {
+  const { notifies } = unitTables[kind];
+  if (notifies === null) return 'select null from moved';
+  return notifyingText(db, { channel: checkpointChannel, payload: notifies, from: ' from moved' });
 }
 
 /** Further work in the statement that moves a checkpoint. It happens only if the checkpoint moves. */
@@ -221,8 +226,8 @@ export async function forgetCheckpoint(
   db: Queryable,
   { name, version, partition, epoch }: ProcessorClaim,
 ): Promise<void> {
-  const { table, isUnit, onMove } = unitTables.processor;
-  await db.query({
+  const { table, isUnit } = unitTables.processor;
+  const moved = await db.query({
     text: `
       with moved as (
         update ${table}
@@ -230,9 +235,10 @@ export async function forgetCheckpoint(
         where ${isUnit} and epoch = $4
         returning *
       )
-      select ${onMove} from moved`,
+      ${notifyingMove(db, 'processor')}`,
     values: [name, version, partition, epoch],
   });
+  await notifyPlaced(db, checkpointChannel, moved);
 }
 
 /** Adds a batch's work to the counters, if it is only known after the checkpoint moved. */
@@ -284,7 +290,7 @@ export async function releaseProcessor(
   await db.query({
     text: `
       update ${table}
-      set owner = null, status = case status when 'stopped' then status else 'idle' end, updated_at = now()
+      set owner = null, status = case when status = 'stopped' then status else 'idle' end, updated_at = now()
       where ${isUnit} and epoch = $4`,
     values: [name, version, partition, epoch],
   });

@@ -231,8 +231,8 @@ export async function invalidateRows(db: Queryable, name: string, version: numbe
           .updateTable('refold.processors')
           .set({
             epoch: sql`epoch + 1`,
-            status: sql`case status when 'stopped' then 'idle' else status end`,
-            owner: sql`case status when 'stopped' then null else owner end`,
+            status: sql`case when status = 'stopped' then 'idle' else status end`,
+            owner: sql`case when status = 'stopped' then null else owner end`,
             error: null,
             updated_at: sql`now()`,
           })

@@ -21,10 +21,14 @@ export async function insertDiscards(
   await run(
     tx,
     sql`
+      with discarded as materialized (
+        select position, coalesce(key, 'null') as key, event_type, stream_id
+        from refold.dead_letters
+        where id = any (${letterIds})
+      )
       insert into refold.discards (name, version, position, key, event_type, stream_id, actor, reason)
-      select ${name}, ${version}, position, coalesce(key, 'null'), event_type, stream_id, ${actor}, ${reason}
-      from refold.dead_letters
-      where id = any (${letterIds})
+      select ${name}, ${version}, position, key, event_type, stream_id, ${actor}, ${reason}
+      from discarded
       on conflict (name, version, position, key) do update
       set recalled_at = null, actor = excluded.actor, reason = excluded.reason, at = excluded.at`,
   );
@@ -113,7 +117,7 @@ export async function listDiscards(db: Queryable, name?: string, version?: numbe
 export async function recallDiscards(tx: Queryable, name: string, version: number, key?: string): Promise<number> {
   let discards = refoldTables
     .updateTable('refold.discards')
-    .set({ recalled_at: sql`clock_timestamp()` })
+    .set({ recalled_at: sql`statement_timestamp()` })
     .where('name', '=', name)
     .where('version', '=', version)
     .where('recalled_at', 'is', null)
@@ -130,7 +134,7 @@ export async function forgetRecalled(tx: Queryable, name: string, version: numbe
       .deleteFrom('refold.discards')
       .where('name', '=', name)
       .where('version', '=', version)
-      .where('recalled_at', '<', begunAt ?? sql<string>`clock_timestamp()`),
+      .where('recalled_at', '<', begunAt ?? sql<string>`statement_timestamp()`),
   );
 }
 

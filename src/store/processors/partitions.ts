@@ -72,10 +72,10 @@ export async function changePartitions(
         (name, version, partition, partitions, checkpoint, epoch, floors, events_folded, rows_written, events_skipped, retries)
       select
         $1, $2, partition, $3, $4, $5, $6,
-        case partition when 0 then $7::bigint else 0 end,
-        case partition when 0 then $8::bigint else 0 end,
-        case partition when 0 then $9::bigint else 0 end,
-        case partition when 0 then $10::bigint else 0 end
+        case when partition = 0 then $7::bigint else 0 end,
+        case when partition = 0 then $8::bigint else 0 end,
+        case when partition = 0 then $9::bigint else 0 end,
+        case when partition = 0 then $10::bigint else 0 end
       from generate_series(0, $3 - 1) as partition`,
     values: [
       name,

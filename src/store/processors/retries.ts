@@ -18,7 +18,7 @@ export async function recordRetry(
       update refold.processors
       set
         retries = retries + 1,
-        retrying = $5::jsonb || jsonb_build_object('nextAt', clock_timestamp() + $6 * interval '1 ms'),
+        retrying = $5::jsonb || jsonb_build_object('nextAt', statement_timestamp() + $6 * interval '1 ms'),
         updated_at = now()
       where name = $1 and version = $2 and partition = $3 and epoch = $4`,
     values: [name, version, partition, epoch, JSON.stringify(retry), pauseMs],

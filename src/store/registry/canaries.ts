@@ -10,7 +10,13 @@ export async function writeCanary(db: Queryable, name: string, version: number, 
     header: rule.header?.name ?? null,
     header_value: rule.header?.value ?? null,
   };
-  const fresh = { started_at: sql<string>`now()`, operations: 0, errors: 0, other_operations: 0, other_errors: 0 };
+  const fresh = {
+    started_at: sql<string>`excluded.started_at`,
+    operations: 0,
+    errors: 0,
+    other_operations: 0,
+    other_errors: 0,
+  };
   await run(
     db,
     refoldTables

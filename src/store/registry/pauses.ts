@@ -27,11 +27,11 @@ export async function writePause(
     text: `
       with fenced as (
         update refold.processors
-        set epoch = epoch + 1, owner = null, status = case status when 'stopped' then status else 'idle' end, updated_at = now()
+        set epoch = epoch + 1, owner = null, status = case when status = 'stopped' then status else 'idle' end, updated_at = now()
         where name = $1 and version = $2
       ), fenced_rebuild as (
         update refold.rebuilds
-        set epoch = epoch + 1, owner = null, status = case status when 'stopped' then status else 'idle' end, updated_at = now()
+        set epoch = epoch + 1, owner = null, status = case when status = 'stopped' then status else 'idle' end, updated_at = now()
         where name = $1 and version = $2
       )
       update refold.projections

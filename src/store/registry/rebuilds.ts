@@ -4,6 +4,7 @@ import type { VersionState } from '../../projections/projection/version-map.ts';
 import { checkpointChannel } from '../processors/checkpoint-notifications.ts';
 import type { ProcessorClaim } from '../processors/checkpoints.ts';
 import { countOfSkips } from '../processors/left-out.ts';
+import { notifyPlaced } from '../statements/placed.ts';
 import type { RefoldTables } from '../statements/refold-tables.generated.ts';
 import { type ColumnsOf, type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
 
@@ -222,7 +223,9 @@ export async function adoptTable(db: Queryable, adopted: AdoptedTable): Promise<
  */
 export async function beginAgain(db: Queryable, begun: AdoptedTable): Promise<void> {
   const { name, version, checkpoint } = begun;
-  await run(
+  const payload = `${name}@${version}:${checkpoint}`;
+  const placed = db.elsewhere?.placement !== undefined;
+  const notified = await run(
     db,
     refoldTables
       .with('moved', (move) => restartProcessors(move, begun).set({ events_folded: 0, rows_written: 0 }))
@@ -236,8 +239,11 @@ export async function beginAgain(db: Queryable, begun: AdoptedTable): Promise<vo
           .where('name', '=', name)
           .where('version', '=', version),
       )
-      .selectNoFrom(sql`pg_notify(${checkpointChannel}, ${`${name}@${version}:${checkpoint}`})`.as('notified')),
+      .selectNoFrom(
+        placed ? sql`${payload}::text`.as('payload') : sql`pg_notify(${checkpointChannel}, ${payload})`.as('notified'),
+      ),
   );
+  await notifyPlaced(db, checkpointChannel, notified);
 }
 
 /** Sets the processors of the version to the position of the table, and fences their owners. */
@@ -252,7 +258,7 @@ function restartProcessors(tables: QueryCreator<RefoldTables>, { name, version, 
       error: null,
       floors: null,
       updated_at: sql`now()`,
-      events_skipped: sql`case partition when 0 then ${countOfSkips(tableName)} else 0 end`,
+      events_skipped: sql`case when partition = 0 then ${countOfSkips(tableName)} else 0 end`,
     })
     .where('name', '=', name)
     .where('version', '=', version);

@@ -225,7 +225,7 @@ export async function shareState(
   const rows = await db.query<ColumnsOf<'refold.projections', 'state'>>({
     name: 'share state',
     text: `
-      select case state when 'failed' then 'building' else state end as state
+      select case when state = 'failed' then 'building' else state end as state
       from refold.projections
       where name = $1 and version = $2
       for share`,

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
+import { notifyingText, notifyPlaced } from '../statements/placed.ts';
 import { type ColumnsOf, type Queryable, refoldTables, run } from '../statements/statement.ts';
 import { registryChannel } from './transitions.ts';
 
@@ -60,12 +61,12 @@ export async function addShadowResult(db: Queryable, result: ShadowResult, maxEx
         set ${column} = ${column} + 1
         where name = $1 and version = $2 and started_at = $9 and stopped_at is null
         returning name, version
+      ), of_table as materialized ( -- apart, because Citus can't insert what is computed from a table
+        select name, version, generation from counted join refold.projections using (name, version) where $10 <> 'skipped'
       ), by_minute as (
         insert into refold.shadow_counts as known (name, version, generation, minute, same, different, failed)
         select name, version, generation, date_trunc('minute', now()), ($10 = 'same')::int, ($10 = 'different')::int, ($10 = 'failed')::int
-        from counted
-        join refold.projections using (name, version)
-        where $10 <> 'skipped'
+        from of_table
         on conflict (name, version, generation, minute) do update
           set
             same = known.same + excluded.same,
@@ -86,7 +87,7 @@ export async function addShadowResult(db: Queryable, result: ShadowResult, maxEx
           older = excluded.older,
           newer = excluded.newer,
           position = excluded.position,
-          seen_at = now()`,
+          seen_at = excluded.seen_at`,
     values: [
       name,
       version,
@@ -115,7 +116,7 @@ export interface ShadowGate {
  * only the requirements are updated.
  */
 export async function declareShadow(db: Queryable, name: string, version: number, gate: ShadowGate): Promise<void> {
-  await db.query({
+  const begun = await db.query({
     name: 'declare shadow',
     text: `
       with declared as (
@@ -132,9 +133,10 @@ export async function declareShadow(db: Queryable, name: string, version: number
         -- inserted, not updated
         returning xmax = 0 as begun
       )
-      select pg_notify('${registryChannel}', $1 || '@' || $2) from declared where begun`,
+      ${notifyingText(db, { channel: registryChannel, payload: "$1 || '@' || $2", from: ' from declared where begun' })}`,
     values: [name, version, gate.oneOf, gate.queries, gate.maxDifferent, gate.withinSeconds],
   });
+  await notifyPlaced(db, registryChannel, begun);
 }
 
 /** The results of a version that waits for comparisons: for its current rows, within the period that counts. */

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { VersionState } from '../../projections/projection/version-map.ts';
+import { notifyingText, notifyPlaced } from '../statements/placed.ts';
 import { type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
 
 /** The channel that notifies every process of changes in the registry. */
@@ -30,7 +31,7 @@ export function recordTransition(db: Queryable, step: NewTransition): Promise<vo
 /** Like {@link recordTransition}, for several versions with one statement. */
 export async function recordTransitions(db: Queryable, steps: readonly NewTransition[]): Promise<void> {
   if (steps.length === 0) return;
-  await db.query({
+  const notified = await db.query({
     text: `
       with step as (
         select *
@@ -49,7 +50,7 @@ export async function recordTransitions(db: Queryable, steps: readonly NewTransi
         insert into refold.transitions (name, version, from_state, to_state, actor, reason)
         select name, version, "from", "to", actor, reason from step
       )
-      select pg_notify('${registryChannel}', name || '@' || version) from step`,
+      ${notifyingText(db, { channel: registryChannel, payload: "name || '@' || version", from: ' from step' })}`,
     values: [
       JSON.stringify(
         steps.map(({ name, version, from, to, actor, reason, heldReason, heldBy = null }) => {
@@ -58,6 +59,7 @@ export async function recordTransitions(db: Queryable, steps: readonly NewTransi
       ),
     ],
   });
+  await notifyPlaced(db, registryChannel, notified);
 }
 
 /** A version whose row is locked. */

@@ -33,12 +33,13 @@ export async function claimVerification(
       .onConflict((same) =>
         same
           .columns(['name', 'version', 'kind'])
-          .doUpdateSet(claimed)
-          .where('refold.verifications.next_at', '<=', sql<string>`now()`)
+          .doUpdateSet({ owner: sql`excluded.owner`, busy_until: sql`excluded.busy_until` })
+          // A new row is due at once: its time is that of this transaction. A Citus cluster allows no functions here.
+          .where('refold.verifications.next_at', '<=', sql<string>`excluded.next_at`)
           .where(({ eb, or }) =>
             or([
               eb('refold.verifications.busy_until', 'is', null),
-              eb('refold.verifications.busy_until', '<', sql<string>`now()`),
+              eb('refold.verifications.busy_until', '<', sql<string>`excluded.next_at`),
             ]),
           ),
       )

@@ -140,7 +140,7 @@ class DeclaredMerge implements SetMerge {
       ]))
         plans.push(await db.query({ text: `explain (verbose, format json) ${text}`, values }));
       const foreign = tablesOf(plans).find(
-        (name) => (this.#ships || name !== 'refold.events') && name !== this.#table.replaceAll('"', ''),
+        (name) => (this.#ships || name !== 'refold.events') && !isTable(db, name, this.#table.replaceAll('"', '')),
       );
       if (foreign !== undefined)
         throw invalidDeclaration(
@@ -258,6 +258,12 @@ async function prepareLarge(db: Queryable): Promise<number> {
 }
 
 /** The tables that a plan reads, as `schema.table`. */
+/** A plan of a Citus cluster names the shard: the table with a number of at least six digits. */
+function isTable(db: Queryable, name: string, table: string): boolean {
+  if (name === table) return true;
+  return db.elsewhere?.placement !== undefined && name.startsWith(table) && /^_\d{6,}$/.test(name.slice(table.length));
+}
+
 function tablesOf(plan: unknown): string[] {
   if (Array.isArray(plan)) return plan.flatMap(tablesOf);
   if (typeof plan !== 'object' || plan === null) return [];

@@ -8,6 +8,7 @@ import {
   type QueryExecutorProvider,
   type Selectable,
 } from 'kysely';
+import type { Placement } from '../../config/read-store-options.ts';
 import type { RefoldTables } from './refold-tables.generated.ts';
 
 /** A statement and its bound values. */
@@ -33,6 +34,8 @@ export interface Elsewhere {
   storesOf(name: string): readonly Queryable[];
   /** All other stores. */
   others(): readonly Queryable[];
+  /** Where this database keeps its tables, if it is a Citus cluster; undefined if it is plain PostgreSQL. */
+  readonly placement?: Placement | undefined;
 }
 
 /** Where to read the log: in this database, with the same snapshot, or in that of the log. */
@@ -79,9 +82,11 @@ export function run<Row extends object>(
   return target.query<Row>({ text, values, ...(name === undefined ? {} : { name }) });
 }
 
-/** Sends statements without values and results in one round trip. If one fails, those after it do not run. */
+/** Sends statements without values and results in one round trip, if the database takes them so. If one fails, those after it do not run. */
 export async function runTogether(target: Queryable, texts: readonly string[]): Promise<void> {
-  if (texts.length > 0) await target.query({ text: texts.join(';\n') });
+  // A Citus cluster passes the text of a definition on to its workers, and they refuse several statements in it.
+  const messages = target.elsewhere?.placement === undefined ? [texts.join(';\n')] : texts;
+  for (const text of messages) if (text !== '') await target.query({ text });
 }
 
 /** Runs a statement that returns exactly one row, whatever the tables hold. */

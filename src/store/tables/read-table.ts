@@ -9,6 +9,7 @@ import { changesAlong } from '../processors/changes.ts';
 import type { AlongWithAdvance } from '../processors/checkpoints.ts';
 import { type RecordedChanges, recordChangesText, recordChangesValues } from '../processors/record-changes.ts';
 import { qualified, quoted } from '../statements/identifiers.ts';
+import { placingTexts } from '../statements/placed.ts';
 import type { Queryable } from '../statements/statement.ts';
 import { kindInSql } from './column-sql.ts';
 import { copiedRows } from './copied-rows.ts';
@@ -96,6 +97,7 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
       return [
         // 90: leaves room to update rows on the same page, which then changes no index.
         `create table ${table} (${names.map((name) => columnDefinition(name)).join(', ')}, primary key (${keyList})) with (fillfactor = 90)`,
+        ...placingTexts(db, table),
         // Created now, because a build must refuse the same rows as processing at the head.
         ...projection.uniqueIndexes.map(uniqueIndex),
       ];

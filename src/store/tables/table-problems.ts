@@ -45,7 +45,13 @@ interface StoredIndex {
 export async function readTableProblems(db: Queryable): Promise<TableProblem[]> {
   const tables = await db.query<Catalogued>({
     name: 'read table problems',
+    // The versions are read first: a Citus cluster does not join its catalog with a table that is on a worker.
     text: `
+      with versions as materialized (
+        select name, version, state, table_schema, table_name, definition
+        from refold.projections
+        where state <> 'retired'
+      )
       select
         name,
         version,
@@ -100,10 +106,9 @@ export async function readTableProblems(db: Queryable): Promise<TableProblem[]> 
           join pg_class as index_class on index_class.oid = indexrelid
           where indrelid = class.oid and indisvalid and indpred is null
         ) as indexes
-      from refold.projections
+      from versions
       left join pg_namespace on nspname = table_schema
       left join pg_class as class on class.relnamespace = pg_namespace.oid and class.relname = table_name and class.relkind in ('r', 'p')
-      where state <> 'retired'
       order by name, version`,
   });
   return tables.flatMap((table) => {

@@ -5,6 +5,7 @@ import { copyLeftOut, forgetLeftOut } from '../processors/left-out.ts';
 import { snapshotLockKey } from '../server/lock-keys.ts';
 import { qualified } from '../statements/identifiers.ts';
 import { type Queryable, refoldTables, run, runForOne } from '../statements/statement.ts';
+import { copyTable, sizeInBytes } from './table-copy.ts';
 
 /** A copy of a version's read table at one position. */
 export interface TableSnapshot {
@@ -85,12 +86,22 @@ export async function insertTableSnapshot(tx: Queryable, snapshot: NewTableSnaps
   );
   const tableName = `${name}_v${version}_s${id}`;
   const copy = sql.id(readSchema, tableName);
-  // Without indexes, because it is only read as a whole.
-  await run(tx, sql`create table ${copy} as select * from ${sql.id(readSchema, source)}`);
+  await copyTable(tx, qualified(readSchema, source), qualified(readSchema, tableName));
   await copyLeftOut(tx, source, tableName);
+  // What is read comes first: Citus can't insert what is computed from a table.
   await run(
     tx,
     sql`
+      with copied as materialized (
+        select
+          (select count(*) from ${copy}) as row_count,
+          ${sizeInBytes(tx, readSchema, tableName)} as bytes,
+          (
+            select coalesce(jsonb_agg(jsonb_build_array(position, key)), '[]')
+            from refold.discards
+            where name = ${name} and version = ${version} and position <= ${snapshot.checkpoint}
+          ) as lacks
+      )
       insert into refold.table_snapshots (
         id, name, version, table_schema, table_name, checkpoint, row_count, bytes, events_folded,
         table_fingerprint, code_fingerprint, automatic, actor, reason, lacks
@@ -103,19 +114,16 @@ export async function insertTableSnapshot(tx: Queryable, snapshot: NewTableSnaps
         ${readSchema},
         ${tableName},
         ${snapshot.checkpoint},
-        (select count(*) from ${copy}),
-        pg_total_relation_size(${qualified(readSchema, tableName)}::regclass),
+        row_count,
+        bytes,
         ${snapshot.eventsFolded},
         ${snapshot.tableFingerprint},
         ${snapshot.codeFingerprint},
         ${snapshot.automatic},
         ${snapshot.actor},
         ${snapshot.reason},
-        (
-          select coalesce(jsonb_agg(jsonb_build_array(position, key)), '[]')
-          from refold.discards
-          where name = ${name} and version = ${version} and position <= ${snapshot.checkpoint}
-        )`,
+        lacks
+      from copied`,
   );
   return runForOne(tx, tableSnapshots.where('id', '=', id));
 }

@@ -17,12 +17,19 @@ const {
   evolveSql = false,
   inline = false,
   storeUrl,
+  placement,
 }: WorkerProcessOptions = JSON.parse(process.argv[2] ?? '');
 const inStore = (projection: Projection): Projection =>
   storeUrl === undefined ? projection : Object.freeze({ ...projection, store: 'apart' });
 const runtime = await startRuntime({
   config: defineConfig({
-    ...(storeUrl === undefined ? {} : { readStores: { apart: { url: storeUrl, maxConnections: 8 } } }),
+    ...(storeUrl === undefined
+      ? {}
+      : {
+          readStores: {
+            apart: { url: storeUrl, maxConnections: 8, ...(placement === undefined ? {} : { placement }) },
+          },
+        }),
     projections: [
       ...[balanceV1, balanceV2, openingsV1].map((projection) => inStore(inPartitions(projection, partitions))),
       ...talliesOf(tallies),
