@@ -53,11 +53,3 @@ export async function inEachStore<T>(
   );
   return (await Promise.all([read(home.db), ...others])).flat();
 }
-
-/** Orders versions of several stores as a registry does. */
-export function byVersion(
-  a: { readonly name: string; readonly version: number },
-  b: { readonly name: string; readonly version: number },
-): number {
-  return a.name === b.name ? a.version - b.version : a.name < b.name ? -1 : 1;
-}
