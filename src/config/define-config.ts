@@ -2,7 +2,7 @@ import type { Authenticator } from '../access.ts';
 import type { Command } from '../commands/define-command.ts';
 import type { Import } from '../events/define-import.ts';
 import type { EventFamily } from '../events/event-family.ts';
-import type { Projection } from '../projections/projection/projection.ts';
+import { defaultStore, type Projection } from '../projections/projection/projection.ts';
 import type { Reactor } from '../reactors/reactor.ts';
 import { shareConnections } from './connections.ts';
 import { type CheckedDatabase, checkDatabase, type DatabaseOptions } from './database-options.ts';
@@ -47,6 +47,8 @@ export interface Config {
   readonly imports: readonly Import[];
   readonly database: CheckedDatabase;
   readonly readStores: CheckedReadStores;
+  /** The store of projections that name none. */
+  readonly store: string;
   readonly gateway: CheckedGateway;
   readonly runtime: CheckedRuntime;
   readonly auth: Authenticator | undefined;
@@ -103,6 +105,7 @@ export function defineConfig(options: ConfigOptions): Config {
     imports: Object.freeze([...imports]),
     database: checkedDatabase,
     readStores: checkReadStores(options.readStores ?? {}, options.store, projections),
+    store: options.store ?? defaultStore,
     runtime: checkRuntime(runtime, database),
     gateway: checkedGateway,
     auth: options.auth,

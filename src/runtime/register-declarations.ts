@@ -9,7 +9,7 @@ import { checkSessions } from '../store/server/session-check.ts';
 import { checkStore } from '../store/server/store-check.ts';
 import { connectionLimitWarnings } from './ownership/connection-limit.ts';
 import { registerReactors } from './reactors/register-reactors.ts';
-import { type RegisterOptions, registerVersions } from './versions/register-versions.ts';
+import { type RegisterOptions, registerVersions } from './registration/register-versions.ts';
 import { checkLoggedNames } from './versions/undeclared-events.ts';
 
 export interface Registration extends Omit<RegisterOptions, 'declarations' | 'store' | 'knownStores'> {

@@ -8,7 +8,7 @@ import type { EventLog } from '../store/event-log.ts';
 import { readAnchor } from '../store/log/horizon.ts';
 import type { Database } from '../store/postgres/database.ts';
 import type { Notifications } from '../store/postgres/notifications.ts';
-import type { ReadStore } from '../store/read-store.ts';
+import type { ReadStore, ReadStores } from '../store/read-store.ts';
 import { addShadowResult, type ShadowResult } from '../store/registry/shadows.ts';
 import { createPollTimer } from '../store/server/poll-timer.ts';
 import { checkServer } from '../store/server/server-check.ts';
@@ -97,8 +97,7 @@ export interface Runtime {
   problems(): DatabaseProblems;
   /** Why read stores apart from the log do not respond at present, by their names. */
   storeProblems(): StoreProblems;
-  /** The names of these stores. */
-  readonly storesApart: readonly string[];
+  readonly stores: ReadStores;
   /** The given logger, except that it counts failures caused by an unreachable database instead of logging each one. */
   readonly logger: Logger;
   /**
@@ -252,7 +251,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       },
       problems: () => declared.problems(),
       storeProblems: () => declared.storeProblems(),
-      storesApart: stores.apart.map(({ name }) => name),
+      stores,
       async redeclare(next, onDeclared) {
         const former = declared;
         await former.stopMaintaining();

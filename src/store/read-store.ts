@@ -60,11 +60,3 @@ export function errorInStore(name: string, error: unknown): unknown {
   if (!(error instanceof RefoldError)) return error;
   return new RefoldError(error.code, `The read store '${name}': ${error.message}`, error.fields, { cause: error });
 }
-
-/** Orders versions of several stores as a registry does. */
-export function byVersion(
-  a: { readonly name: string; readonly version: number },
-  b: { readonly name: string; readonly version: number },
-): number {
-  return a.name === b.name ? a.version - b.version : a.name < b.name ? -1 : 1;
-}

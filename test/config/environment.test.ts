@@ -49,6 +49,9 @@ test('every option is set by its variable, alone or with any others, as in the c
       const env = {
         ...Object.fromEntries(chosen.map(({ variable, text }) => [variable, text])),
         ...(replica ? { REFOLD_DATABASE_READ_URL: 'postgres://db.example/shop' } : {}),
+        ...(chosen.some(({ path }) => path[0] === 'store')
+          ? { REFOLD_READ_STORES: '{"shop":{"url":"postgres://db.example/reads"}}' }
+          : {}),
         // min must not be above max
         ...(chosen.some(({ path }) => path[1] === 'polling') ? { REFOLD_RUNTIME_POLLING_MAX: '3600000' } : {}),
       };

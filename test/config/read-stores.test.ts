@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { underEnvironment } from '../../src/config/environment.ts';
 import { defineConfig, defineProjection, many, one, type Projection, t } from '../../src/index.ts';
 import { account, balanceV1, balanceV2 } from '../support/sample-domain.ts';
 
@@ -28,6 +29,23 @@ test('a store has a name, a URL and a number of connections', () => {
     expect(() => configured([], stores), problem).toThrow(
       expect.objectContaining({ code: 'INVALID_CONFIG', message: expect.stringContaining(problem) }),
     );
+});
+
+test('the store of the configuration is that of all projections that name none, and inline ones stay with the log', () => {
+  const inline = defineProjection({ ...cards, mode: 'inline' });
+  const atHome = defineProjection({ ...cards, name: 'kept', store: 'default' });
+  const options = { projections: [balanceV1, inline, atHome], readStores: { analytics: { url } } };
+  const placed = defineConfig({ ...options, store: 'analytics' });
+  expect(placed.projections.map(({ id, store }) => [id, store])).toEqual([
+    ['balance@1', 'analytics'],
+    ['card@1', 'default'],
+    ['kept@1', 'default'],
+  ]);
+  const byEnvironment = underEnvironment(defineConfig(options), { REFOLD_STORE: 'analytics' });
+  expect(byEnvironment.projections.map(({ store }) => store)).toEqual(['analytics', 'default', 'default']);
+  expect(() => defineConfig({ ...options, store: 'analytic' })).toThrow(
+    "'store' is 'analytic', which is not among 'readStores'. Did you mean 'analytics'?",
+  );
 });
 
 test('a version names a store that is configured', () => {

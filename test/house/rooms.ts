@@ -68,8 +68,12 @@ export const rooms: Readonly<Record<string, Room>> = {
   'runtime/consumers': { purpose: 'the log, read once for all who follow it, and its history', uses: ['scheduling'] },
   'runtime/schema-changes': { purpose: 'what a new version changes for clients, and who uses it', uses: [] },
   'runtime/versions': {
-    purpose: 'the life of a version: registered, activated, rolled back, retired',
+    purpose: 'the life of a version: activated, rolled back, paused, retired',
     uses: ['scheduling', 'schema-changes'],
+  },
+  'runtime/registration': {
+    purpose: 'what is declared, compared with the registry when a process starts',
+    uses: ['schema-changes', 'versions'],
   },
   'runtime/dead-letters': { purpose: 'events that could not be folded: skipped, kept, sent again', uses: ['versions'] },
   'runtime/processors': {
@@ -95,7 +99,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   'runtime/activation': {
     purpose: 'whether a version may answer',
-    uses: ['dead-letters', 'processors', 'scheduling', 'schema-changes', 'verification', 'versions'],
+    uses: ['dead-letters', 'processors', 'registration', 'scheduling', 'schema-changes', 'verification', 'versions'],
   },
   'runtime/reads': {
     purpose: 'answers of one snapshot and one version map',
@@ -103,7 +107,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   'runtime/moves': {
     purpose: 'versions that move from one read store to another',
-    uses: ['dead-letters', 'scheduling', 'versions'],
+    uses: ['dead-letters', 'registration', 'scheduling', 'versions'],
   },
   'runtime/stores': { purpose: 'several read stores as one', uses: ['reads', 'versions'] },
   'runtime/live': { purpose: 'what subscribers follow', uses: ['consumers', 'reads', 'scheduling'] },

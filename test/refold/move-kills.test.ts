@@ -88,15 +88,6 @@ test('versions moved back and forth, with workers killed and the store restarted
   );
   await underTraffic(log, random, isNear, async () => {
     for (let round = 1; round <= effort(30, 5); round++) {
-      console.info(
-        'round',
-        round,
-        new Date().toISOString(),
-        (await find.copies()).map(
-          (c) =>
-            `${c.name}@${c.version} ${c.store} ${c.state} ${c.checkpoint} g${c.generation} ${c.arrivingFrom} ${c.owner} ${c.error?.message}`,
-        ),
-      );
       await start(`worker-${round}`);
       await moveAll();
       const head = await log.head();

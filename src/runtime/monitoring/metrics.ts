@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client';
 import type { Database } from '../../store/postgres/database.ts';
+import type { ReadStores } from '../../store/read-store.ts';
 import type { History } from '../consumers/history.ts';
 import type { ReactorStatus } from '../reactors/reactor-operations.ts';
 import type { Replica } from '../reads/replica.ts';
@@ -22,7 +23,7 @@ export function createRuntimeMetrics(
     readonly replica: Replica | undefined;
     readonly readModelsServed: ServedReadModels | undefined;
     readonly db: Database;
-    readonly storesApart: readonly string[];
+    readonly stores: Pick<ReadStores, 'apart'>;
     storeProblems(): Readonly<Record<string, string>>;
   },
   metrics = new Registry(),
@@ -33,7 +34,7 @@ export function createRuntimeMetrics(
   registerHistoryMetrics(metrics, runtime.history);
   if (runtime.readModelsServed)
     registerServedMetrics(metrics, { served: () => runtime.readModelsServed?.served() ?? new Map() });
-  if (runtime.storesApart.length > 0) registerStoreMetrics(metrics, runtime);
+  if (runtime.stores.apart.length > 0) registerStoreMetrics(metrics, runtime);
   if (runtime.replica) registerReplicaMetrics(metrics, runtime.replica);
   return metrics;
 }

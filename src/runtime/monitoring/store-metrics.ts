@@ -1,15 +1,16 @@
 import { Gauge, type Registry } from 'prom-client';
+import type { ReadStores } from '../../store/read-store.ts';
 import type { VersionStatus } from './status.ts';
 
 /** Creates the metrics of read stores apart from the log: which respond to this process, and which versions they have. */
 export function registerStoreMetrics(
   registry: Registry,
   {
-    storesApart,
+    stores,
     storeProblems,
     status,
   }: {
-    readonly storesApart: readonly string[];
+    readonly stores: Pick<ReadStores, 'apart'>;
     storeProblems(): Readonly<Record<string, string>>;
     status(): Promise<readonly VersionStatus[]>;
   },
@@ -21,7 +22,7 @@ export function registerStoreMetrics(
     registers: [registry],
     collect() {
       const problems = storeProblems();
-      for (const store of storesApart) this.set({ store }, store in problems ? 0 : 1);
+      for (const { name: store } of stores.apart) this.set({ store }, store in problems ? 0 : 1);
     },
   });
   new Gauge({

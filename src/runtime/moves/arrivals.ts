@@ -84,6 +84,7 @@ export async function arrive(options: ArrivalOptions, accepted?: string): Promis
       complete.push({ arrival, source });
     }
     for (const { arrival, source } of complete) await takeOver(tx, arrival, source);
+    await pointViews(tx, readSchema, [...new Set(arrivals.map(({ name }) => name))]);
     return arrivals;
   });
   for (const arrival of arrived) await recordMove(sourceOf(arrival), arrival, store);
@@ -97,7 +98,6 @@ export async function arrive(options: ArrivalOptions, accepted?: string): Promis
     const reason = `moved from the store '${arrival.arrivingFrom}' at position ${source.checkpoint}`;
     const step = { actor: owner, reason, heldReason: state === 'active' ? null : source.heldReason };
     await recordTransition(tx, { name, version, from: 'ready', to: state, ...step });
-    await pointViews(tx, readSchema, [name]);
   }
 }
 

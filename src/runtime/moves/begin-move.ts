@@ -6,27 +6,22 @@ import { changePartitions } from '../../store/processors/partitions.ts';
 import type { ReadStore } from '../../store/read-store.ts';
 import { beginArrival, nextCopy } from '../../store/registry/copies.ts';
 import { insertVersions, resetVersion } from '../../store/registry/declared-versions.ts';
-import { lockRegistry, type RegisteredVersion, readRegistry, readVersion } from '../../store/registry/registry.ts';
+import { lockRegistry, type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
 import { recordTransition } from '../../store/registry/transitions.ts';
 import { registryLockKey } from '../../store/server/lock-keys.ts';
 import { dropLater, dropNever } from '../../store/tables/old-tables.ts';
 import { createReadSchema } from '../../store/tables/read-table.ts';
-import { newVersion } from '../versions/declare-versions.ts';
-import { checkDeclaredTable, expectVersion, refused, refusePaused, type TransitionReason } from '../versions/expect-version.ts';
+import { newVersion } from '../registration/declare-versions.ts';
+import {
+  checkDeclaredTable,
+  expectVersion,
+  refused,
+  refusePaused,
+  type TransitionReason,
+} from '../versions/expect-version.ts';
 import { createVersionTables, dropVersionTable } from '../versions/version-tables.ts';
 import { bringBack } from './bring-back.ts';
-
-/** A version that is to move, and where its rows are. */
-export interface Moving {
-  readonly projection: Projection;
-  readonly from: ReadStore;
-}
-
-export interface MoveOptions {
-  readonly to: ReadStore;
-  readonly readSchema: string;
-  readonly step: TransitionReason;
-}
+import type { MoveOptions, Moving } from './moving.ts';
 
 /**
  * Begins to move versions to another store: a copy of each is built there, while the present one answers. When all of them are complete, they
@@ -62,7 +57,7 @@ async function expectMovable({ projection, from }: Moving, to: ReadStore): Promi
   const { name, version, mode } = projection;
   if (mode === 'inline' && to.name !== defaultStore)
     throw refused(name, version, 'is inline: its rows commit with the appends, in the database of the log.');
-  const source = await readVersion(from.db, projection);
+  const source = (await readRegistry(from.db)).find((one) => one.name === name && one.version === version);
   if (!source) throw refused(name, version, `is not in the registry; 'refold status' lists the versions.`);
   if (source.state !== 'active')
     throw refused(
@@ -83,7 +78,7 @@ async function addCopy(
   { to, readSchema, step }: MoveOptions,
 ): Promise<void> {
   const { name, version } = projection;
-  const former = await readVersion(tx, projection);
+  const former = (await readRegistry(tx)).find((one) => one.name === name && one.version === version);
   if (former && former.state !== 'retired')
     throw refused(name, version, `is on its way to the store '${to.name}' already: 'refold status' shows how far.`);
   const generation = nextCopy(Math.max(source.generation, former?.generation ?? 0));

@@ -9,7 +9,7 @@ import { recordOperation } from '../../store/registry/transitions.ts';
 import { logOf, type Queryable } from '../../store/statements/statement.ts';
 import { expectVersion, refused } from '../versions/expect-version.ts';
 import { pointViews } from '../versions/version-tables.ts';
-import type { MoveOptions, Moving } from './begin-move.ts';
+import type { MoveOptions, Moving } from './moving.ts';
 
 // More moves than a version makes between two looks at a store that does not respond.
 const unknownMoves = 10;
@@ -34,8 +34,8 @@ export async function bringBack(moving: readonly Moving[], { to, readSchema, ste
       await raiseGeneration(tx, projection, nextCopy(Math.max(generation, present)));
       const reason = `came back from the store '${from.name}': ${step.reason}`;
       await recordOperation(tx, { name, version, state, heldReason }, { actor: step.actor, reason });
-      await pointViews(tx, readSchema, [name]);
     }
+    await pointViews(tx, readSchema, [...new Set(moving.map(({ projection }) => projection.name))]);
   });
 }
 

@@ -14,11 +14,11 @@ import { dropLater, dropNever } from '../../store/tables/old-tables.ts';
 import { createReadTable } from '../../store/tables/read-table.ts';
 import type { TableSnapshot, WhichSnapshot } from '../../store/tables/table-snapshots.ts';
 import { redeliverInherited } from '../dead-letters/redeliver-letters.ts';
-import { withoutAppends } from '../versions/leave-inline.ts';
 import type { TransitionReason } from '../versions/expect-version.ts';
+import { withoutAppends } from '../versions/leave-inline.ts';
+import { pointViews } from '../versions/version-tables.ts';
 import { expectRebuildable, oldTableSeconds } from './rebuild.ts';
 import { createTableFrom, expectSnapshot } from './table-snapshots.ts';
-import { pointViews } from '../versions/version-tables.ts';
 
 /**
  * How long an emptied table remains. Operations that began on the old table end on it, and polling processes learn within a second that the

@@ -26,11 +26,17 @@ import type { WhichSnapshot } from '../../store/tables/table-snapshots.ts';
 import { redeliverInherited } from '../dead-letters/redeliver-letters.ts';
 import type { BuildProgress } from '../processors/projection-processor.ts';
 import { rebuildHeldByDeadLetters } from '../versions/activation-gates.ts';
-import { expectDeclaredTable, expectVersion, refused, refusePaused, type TransitionReason } from '../versions/expect-version.ts';
+import {
+  expectDeclaredTable,
+  expectVersion,
+  refused,
+  refusePaused,
+  type TransitionReason,
+} from '../versions/expect-version.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
 import { rebuiltFrom } from '../versions/lifecycle.ts';
-import { createTableFrom, expectSnapshot } from './table-snapshots.ts';
 import { pointViews } from '../versions/version-tables.ts';
+import { createTableFrom, expectSnapshot } from './table-snapshots.ts';
 
 /** How long an old table remains for running operations. The longest statement and the longest wait for a position are far shorter. */
 export const oldTableSeconds = 300;

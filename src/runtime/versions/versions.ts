@@ -9,12 +9,17 @@ import type {
   VersionMap,
   VersionState,
 } from '../../projections/projection/version-map.ts';
-import { byVersion } from '../../store/read-store.ts';
-import { currentCopies } from '../../store/registry/copies.ts';
+import { byVersion, currentCopies } from '../../store/registry/copies.ts';
 import { registryChannel } from '../../store/registry/transitions.ts';
 import { createSharedRun } from '../scheduling/shared-run.ts';
-import { createRegistries, type RegistrySource, type StoredVersion } from './registries.ts';
-import { type CopiesById, copiesById, createStoredVersions } from './stored-versions.ts';
+import {
+  type CopiesById,
+  copiesById,
+  createRegistries,
+  createStoredVersions,
+  type RegistrySource,
+  type StoredVersion,
+} from './registries.ts';
 
 /** Versions as this process knows them. */
 export interface VersionView {
@@ -159,8 +164,8 @@ export async function createVersions(options: {
       // As last read: whether a processor has stopped is no change of the map.
       stopped: () =>
         new Set(all().flatMap(({ name, version, status }) => (status === 'stopped' ? [`${name}@${version}`] : []))),
-      isPaused: (name, version) => byId().get(`${name}@${version}`)?.paused != null,
       isJoined: ({ id }) => !['building', undefined].includes(byId().get(id)?.inline ?? undefined),
+      isPaused: (name, version) => byId().get(`${name}@${version}`)?.paused != null,
       partitionsOf: ({ id, partitions }) => byId().get(id)?.partitions.length ?? partitions,
       stored: (projection) => storedBy(byId(), projection),
       storedNow() {
@@ -176,8 +181,7 @@ export async function createVersions(options: {
   }
 
   // A change during a read is covered by a second read.
-  const refresh = looks.run;
-  const quietly = () => void refresh().catch(onError);
+  const quietly = () => void looks.run().catch(onError);
   const registries = createRegistries(stores, quietly, onError);
   await looks.run();
   const stopListening = stores.map(({ notifications }) => notifications.on(registryChannel, quietly));
@@ -199,11 +203,11 @@ export async function createVersions(options: {
         ...view(() => tablesIn.get(store) ?? new Map(), own),
         arrivals: () => own().filter(({ arrivingFrom, state }) => arrivingFrom !== null && state !== 'retired'),
         onChange,
-        refresh,
+        refresh: looks.run,
       };
     },
     onChange,
-    refresh,
+    refresh: looks.run,
     redeclare(declared) {
       projections = declared;
       declarations++;
@@ -223,8 +227,8 @@ export async function createVersions(options: {
 function whatMatters(copies: readonly StoredVersion[]): string {
   return JSON.stringify(
     copies.map(({ name, version, state, paused, tableName, generation, partitions, ...entry }) => [
-      ...[entry.store, entry.arrivingFrom, entry.movedTo],
       ...[name, version, state, paused, tableName, generation, partitions.length],
+      ...[entry.store, entry.arrivingFrom, entry.movedTo],
       ...[entry.inline, entry.canary, entry.shadow, entry.error?.code === tableAltered],
     ]),
   );

@@ -1,7 +1,6 @@
-import { byVersion } from '../read-store.ts';
 import type { Queryable } from '../statements/statement.ts';
 import type { StoredDefinition } from '../statements/stored-json.ts';
-import { currentCopies } from './copies.ts';
+import { byVersion, currentCopies } from './copies.ts';
 import { type DefinedVersion, highestActive, readDefinition } from './definitions.ts';
 import { type RegisteredVersion, readRegistry } from './registry.ts';
 
@@ -9,8 +8,8 @@ import { type RegisteredVersion, readRegistry } from './registry.ts';
 export async function readAllRegistries(db: Queryable): Promise<RegisteredVersion[]> {
   const others = db.elsewhere?.others() ?? [];
   if (others.length === 0) return readRegistry(db);
-  const registered = (await Promise.all([db, ...others].map((store) => readRegistry(store)))).flat();
-  return currentCopies(registered).sort(byVersion);
+  const registered = await Promise.all([db, ...others].map((store) => readRegistry(store)));
+  return currentCopies(registered.flat()).sort(byVersion);
 }
 
 /** The versions of a projection in the order of their numbers, those of other stores too. */

@@ -72,3 +72,11 @@ export async function lockArrivals(tx: Queryable) {
 function ofCopy({ name, version }: CopyKey) {
   return refoldTables.updateTable('refold.projections').where('name', '=', name).where('version', '=', version);
 }
+
+/** Orders versions of several stores as a registry does. */
+export function byVersion(
+  a: { readonly name: string; readonly version: number },
+  b: { readonly name: string; readonly version: number },
+): number {
+  return a.name === b.name ? a.version - b.version : a.name < b.name ? -1 : 1;
+}

@@ -5,7 +5,7 @@ import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { verifyVersion } from '../../../src/runtime/verification/verify.ts';
 import { seeded, traffic, underTraffic } from '../../support/account-traffic.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
-import { settingOfEachTest } from '../../support/runtime-setting.ts';
+import { type Place, settingOfEachTest } from '../../support/runtime-setting.ts';
 import { account } from '../../support/sample-domain.ts';
 import { until } from '../../support/until.ts';
 import { createWorkerProcesses, type WorkerProcess } from '../../support/worker-processes.ts';
@@ -18,12 +18,20 @@ export interface ProcessingUnderTest {
   readonly projection: Projection;
   /** Computes the expected rows event by event. @default the projection */
   readonly oneByOne?: Projection;
+  /** @default 'together' */
+  readonly place?: Place;
 }
 
 /** What holds for every read table, for any ownership and any form of folding. */
-export function describeProcessing({ ownership, form, projection, oneByOne = projection }: ProcessingUnderTest): void {
-  describe(`a read table owned by ${ownership}, folded by ${form}`, () => {
-    const setting = settingOfEachTest();
+export function describeProcessing({
+  ownership,
+  form,
+  projection,
+  oneByOne = projection,
+  place = 'together',
+}: ProcessingUnderTest): void {
+  describe(`a read table owned by ${ownership}, folded by ${form}${place === 'apart' ? ', in another database' : ''}`, () => {
+    const setting = settingOfEachTest(place);
     const workers = createWorkerProcesses();
     const random = seeded(20_261_121);
     const options = ownership === 'lease' ? ({ ownership, leaseSeconds: 2 } as const) : { ownership };
@@ -37,7 +45,9 @@ export function describeProcessing({ ownership, form, projection, oneByOne = pro
     }
 
     function startWorker(owner: string): Promise<WorkerProcess> {
-      return workers.start({ url: setting.database.url, owner, runtime: options, evolveSql: true, inline: true });
+      const { database, storeUrl } = setting;
+      const where = storeUrl === undefined ? { inline: true } : { storeUrl };
+      return workers.start({ url: database.url, owner, runtime: options, evolveSql: true, ...where });
     }
 
     const own = async (runtime: Runtime) =>
@@ -109,7 +119,7 @@ export function describeProcessing({ ownership, form, projection, oneByOne = pro
           streamId: 'a',
           events: [{ type: 'Credited', payload: { amount: '1.00' } }],
         });
-        await runtime.positions.waitFor(projection, position, { timeout: 300_000 });
+        await runtime.positions.waitFor(runtime.versions.stored(projection), position, { timeout: 300_000 });
         const [[, row] = []] = await storedTable(runtime.db, projection);
         expect(row).toMatchObject({ movements: n + 2 });
       }

@@ -8,7 +8,7 @@ import { readRegistry } from '../../../src/store/registry/registry.ts';
 import { seeded, traffic, underTraffic } from '../../support/account-traffic.ts';
 import { effort } from '../../support/effort.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
-import { settingOfEachTest } from '../../support/runtime-setting.ts';
+import { type Place, settingOfEachTest } from '../../support/runtime-setting.ts';
 import { account, balanceV1, balanceV2, openingsV1 } from '../../support/sample-domain.ts';
 import { seed } from '../../support/seed.ts';
 import { until } from '../../support/until.ts';
@@ -23,9 +23,9 @@ export interface RebuildForm {
 }
 
 /** What every form of a rebuild guarantees. */
-export function rebuildContract(name: string, form: RebuildForm): void {
-  describe(`a rebuild ${name}`, () => {
-    const setting = settingOfEachTest();
+export function rebuildContract(name: string, form: RebuildForm, place: Place = 'together'): void {
+  describe(`a rebuild ${name}${place === 'apart' ? ', in another database' : ''}`, () => {
+    const setting = settingOfEachTest(place);
     const { stop } = setting;
     const workers = createWorkerProcesses();
 
@@ -226,7 +226,10 @@ export function rebuildContract(name: string, form: RebuildForm): void {
       const observer = await start([balanceV1, balanceV2, openingsV1], false);
       await traffic(observer.log, 1_500, random);
       const names = new Map<string, WorkerProcess>();
-      const join = async (owner: string) => names.set(owner, await workers.start({ url: setting.database.url, owner }));
+      const { database, storeUrl } = setting;
+      const where = storeUrl === undefined ? {} : { storeUrl };
+      const join = async (owner: string) =>
+        names.set(owner, await workers.start({ url: database.url, owner, ...where }));
       await join('worker-0');
       await caughtUp(observer);
       if (form.bounded) await snapshotOf(observer, balanceV1);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { defineConfig, type Projection } from '../../../src/index.ts';
-import { registerVersions } from '../../../src/runtime/versions/register-versions.ts';
+import { registerVersions } from '../../../src/runtime/registration/register-versions.ts';
 import { holdForUndeclaredEvents } from '../../../src/runtime/versions/undeclared-events.ts';
 import { createEventLog } from '../../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';

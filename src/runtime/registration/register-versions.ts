@@ -24,13 +24,13 @@ import { createReadSchema } from '../../store/tables/read-table.ts';
 import { moveViews } from '../../store/tables/stable-views.ts';
 import { deleteTableSnapshotsOf } from '../../store/tables/table-snapshots.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
+import { expectVersion } from '../versions/expect-version.ts';
+import { leaveInline } from '../versions/leave-inline.ts';
+import { elsewhereText, expectKnownStore, inlineElsewhere, withOtherStores } from '../versions/registries.ts';
+import { unreadNames } from '../versions/undeclared-events.ts';
+import { createVersionTables, dropVersionTable } from '../versions/version-tables.ts';
 import { codeChangedMessage, removedVersions, tableChangedMessage } from './changed-declaration.ts';
 import { checkSqlFold, declareVersions, expectReached, newVersion } from './declare-versions.ts';
-import { expectVersion } from './expect-version.ts';
-import { leaveInline } from './leave-inline.ts';
-import { elsewhereText, expectKnownStore, inlineElsewhere, withOtherStores } from './registries.ts';
-import { unreadNames } from './undeclared-events.ts';
-import { createVersionTables, dropVersionTable } from './version-tables.ts';
 
 export interface RegisterOptions {
   readonly db: Database;

@@ -12,8 +12,8 @@ import { qualified } from '../../store/statements/identifiers.ts';
 import { logOf, type Queryable, runTogether } from '../../store/statements/statement.ts';
 import { createReadTable } from '../../store/tables/read-table.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
-import { completeVersion } from './lifecycle.ts';
-import { createVersionTables, pointViews } from './version-tables.ts';
+import { completeVersion } from '../versions/lifecycle.ts';
+import { createVersionTables, pointViews } from '../versions/version-tables.ts';
 
 export interface DeclareOptions {
   readonly readSchema: string;
