@@ -45,7 +45,6 @@ const longFunctions: Exceptions = {
   'projections/declaration/define-projection.ts defineProjection': [66, 'each option with its check'],
   'runtime/runtime.ts startRuntime': [130, 'the ordered list of what a process starts'],
   'store/reactors/decide-waits.ts decideWaits': [75, 'one statement'],
-  'store/registry/registry.ts readRegistry': [72, 'one statement'],
   'store/tables/table-problems.ts readTableProblems': [70, 'one statement'],
 };
 
