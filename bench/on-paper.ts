@@ -40,15 +40,35 @@ rows.push(
     `${joined.toFixed(1)} with 128 callers in one process`,
     `${(eventsPerSecond / notifying).toFixed(1)} for all commits to notify one after the other`,
   ],
-  ['WAL of the log', `${whole(figure('commits-event-wal'))} bytes of an event`, `${whole((eventsPerSecond * figure('commits-event-wal')) / 1e6)} MB/s`],
+  [
+    'WAL of the log',
+    `${whole(figure('commits-event-wal'))} bytes of an event`,
+    `${whole((eventsPerSecond * figure('commits-event-wal')) / 1e6)} MB/s`,
+  ],
 );
 const [apart, together] = [figure('read-stores-log-processor'), figure('read-stores-log-processor', 'limit')];
 const [walApart, walTogether] = [figure('read-stores-log-wal'), figure('read-stores-log-wal', 'limit')];
 rows.push(
-  ['cores of the log, read models elsewhere', `${whole(apart)} µs of an event`, `${whole((eventsPerSecond * apart) / 1e6)} cores`],
-  ['cores of one server with three read models', `${whole(together)} µs of an event`, `${whole((eventsPerSecond * together) / 1e6)} cores`],
-  ['WAL of the log, read models elsewhere', `${whole(walApart)} bytes of an event`, `${whole((eventsPerSecond * walApart) / 1e6)} MB/s`],
-  ['WAL of one server with three read models', `${whole(walTogether)} bytes of an event`, `${whole((eventsPerSecond * walTogether) / 1e6)} MB/s`],
+  [
+    'cores of the log, read models elsewhere',
+    `${whole(apart)} µs of an event`,
+    `${whole((eventsPerSecond * apart) / 1e6)} cores`,
+  ],
+  [
+    'cores of one server with three read models',
+    `${whole(together)} µs of an event`,
+    `${whole((eventsPerSecond * together) / 1e6)} cores`,
+  ],
+  [
+    'WAL of the log, read models elsewhere',
+    `${whole(walApart)} bytes of an event`,
+    `${whole((eventsPerSecond * walApart) / 1e6)} MB/s`,
+  ],
+  [
+    'WAL of one server with three read models',
+    `${whole(walTogether)} bytes of an event`,
+    `${whole((eventsPerSecond * walTogether) / 1e6)} MB/s`,
+  ],
 );
 const [most, rate] = ofMostSubscribers('fan-out-sse-to-');
 const [, memory] = ofMostSubscribers('memory-of-a-subscriber-sse-');
@@ -65,12 +85,18 @@ rows.push(
 const connections = lines.find(({ scenario }) => /^many-processes-\d+-connections$/.test(scenario))?.refold;
 if (connections == null) missing.push('many-processes-…-connections');
 else
-  rows.push(['connections', `${connections.toFixed(1)} of each process at rest`, `${whole(gateways * connections)} for the gateways`]);
+  rows.push([
+    'connections',
+    `${connections.toFixed(1)} of each process at rest`,
+    `${whole(gateways * connections)} for the gateways`,
+  ]);
 
 if (missing.length > 0) {
   console.error(`${file} lacks ${missing.join(', ')}. Run the benchmarks with --only for each.`);
   process.exit(1);
 }
-console.log(`| what | measured | ${eventsPerSecond.toLocaleString('en')} events/s, ${subscribers.toLocaleString('en')} subscribers |`);
+console.log(
+  `| what | measured | ${eventsPerSecond.toLocaleString('en')} events/s, ${subscribers.toLocaleString('en')} subscribers |`,
+);
 console.log('| --- | --- | --- |');
 for (const row of rows) console.log(`| ${row.join(' | ')} |`);

@@ -49,7 +49,9 @@ export async function createCountedDatabase(server: BenchServer): Promise<Counte
     client,
     statements,
     connections: () =>
-      number(`select count(*) as n from pg_stat_activity where datname = current_database() and application_name like 'refold%'`),
+      number(
+        `select count(*) as n from pg_stat_activity where datname = current_database() and application_name like 'refold%'`,
+      ),
     wal: () => number(`select pg_current_wal_lsn() - '0/0'::pg_lsn as n`),
     async owned(units) {
       while ((await number(`select count(*) as n from refold.processors where status = 'running'`)) < units)

@@ -20,7 +20,8 @@ export const commits: Scenario = {
     const plainUrl = await server.createDatabase('bench_commits');
     const pool = openPool(plainUrl, 32);
     await pool.query('create table written (id bigint generated always as identity primary key, text text)');
-    const insert = (also: string) => () => pool.query(`with written as (insert into written (text) values ('text')) select ${also}`);
+    const insert = (also: string) => () =>
+      pool.query(`with written as (insert into written (text) values ('text')) select ${also}`);
     const commitsOf = (also: string) => async () => {
       await server.settle();
       return callsPerSecond(32, milliseconds, insert(also));
@@ -42,7 +43,8 @@ export const commits: Scenario = {
     for (let round = 0; round < rounds; round++) {
       await server.settle();
       const before = { calls: streams.calls, statements: db.counts.statements, wal: await walOf() };
-      const append = (caller: number) => log.append({ family: cart, streamId: streams.next(caller), events: [itemAdded] });
+      const append = (caller: number) =>
+        log.append({ family: cart, streamId: streams.next(caller), events: [itemAdded] });
       events.push(await callsPerSecond(callers, milliseconds, append));
       const appended = streams.calls - before.calls;
       joined.push(appended / (db.counts.statements - before.statements - 1));

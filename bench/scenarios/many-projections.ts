@@ -138,15 +138,20 @@ async function appendToAll(database: CountedDatabase, log: EventLog, count: numb
     times.push(
       await timed(async () => {
         const { position } = await log.append({ family: cart, streamId: 'cart-all', events: [itemAdded] });
-        const behind = () => client.query('select from refold.processors where checkpoint < $1 limit 1', [String(position)]);
+        const behind = () =>
+          client.query('select from refold.processors where checkpoint < $1 limit 1', [String(position)]);
         while ((await behind()).rows.length > 0) await setTimeout(2);
       }),
     );
   }
   const statements = await database.statements();
   const bytes = (await database.wal()) - wal;
-  const tables = cartProjections(count).map(({ tableName }) => `select items from read_models.${tableName} where cart_id = 'cart-all'`);
-  const { rows } = await client.query<{ items: string }>(`select sum(items) as items from (${tables.join(' union all ')}) as all_rows`);
+  const tables = cartProjections(count).map(
+    ({ tableName }) => `select items from read_models.${tableName} where cart_id = 'cart-all'`,
+  );
+  const { rows } = await client.query<{ items: string }>(
+    `select sum(items) as items from (${tables.join(' union all ')}) as all_rows`,
+  );
   check(Number(rows[0]?.items) === count * appends * item.quantity, () => `${rows[0]?.items} items in ${count} tables`);
   return {
     append: times.reduce((sum, one) => sum + one, 0) / appends,
@@ -157,7 +162,9 @@ async function appendToAll(database: CountedDatabase, log: EventLog, count: numb
 
 /** Of a schema that is built while the code is warm, as at an activation. */
 function schemaMilliseconds(count: number): number {
-  const served = cartProjections(count).map((projection) => [projection.name, { projection, active: true, state: 'active' }] as const);
+  const served = cartProjections(count).map(
+    (projection) => [projection.name, { projection, active: true, state: 'active' }] as const,
+  );
   const versions: VersionMap = { revision: 'bench', served: new Map(served) };
   const build = () => buildSchema({ versions, commands: [], maxPageSize: 100 });
   build();

@@ -56,7 +56,15 @@ export const readStores: Scenario = {
     return Object.entries(measures).map(([name, [unit, better]]): Result => {
       const of = (all: readonly Figures[]) => all.map((one) => one[name as keyof Figures]); // a key of the measures
       const limitName = 'all on one server';
-      return { scenario: `read-stores-${name}`, unit, better, refold: of(figures.refold), limit: of(figures.limit), limitName, target: {} };
+      return {
+        scenario: `read-stores-${name}`,
+        unit,
+        better,
+        refold: of(figures.refold),
+        limit: of(figures.limit),
+        limitName,
+        target: {},
+      };
     });
   },
 };
@@ -91,7 +99,10 @@ async function open(server: BenchServer, apart: BenchServer | undefined): Promis
   };
 }
 
-async function measure({ server, quick }: BenchContext, { log, process, ofLog, ofRows }: Application): Promise<Figures> {
+async function measure(
+  { server, quick }: BenchContext,
+  { log, process, ofLog, ofRows }: Application,
+): Promise<Figures> {
   const milliseconds = quick ? 2000 : 10_000;
   await server.settle();
   const [wal, processor] = [await walOf(ofLog), server.processor()];
@@ -116,7 +127,10 @@ async function measure({ server, quick }: BenchContext, { log, process, ofLog, o
     url: process.url,
     requests: ids.map((id) => ({
       path: '/graphql',
-      body: JSON.stringify({ query: 'query ($id: ID!) { cartSummary(cartId: $id) { cartId customer items total } }', variables: { id } }),
+      body: JSON.stringify({
+        query: 'query ($id: ID!) { cartSummary(cartId: $id) { cartId customer items total } }',
+        variables: { id },
+      }),
       expected: `"${id}"`,
     })),
     connections: 32,
