@@ -1,5 +1,6 @@
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { moveVersions } from '../../src/cli/versions/move-versions.ts';
 import { createRefold, defineConfig, type Projection, type Refold } from '../../src/index.ts';
 import { examine } from '../../src/runtime/monitoring/examine.ts';
 import { takeSnapshot } from '../../src/runtime/rebuilds/table-snapshots.ts';
@@ -33,9 +34,12 @@ afterEach(async () => {
   await log.drop();
 });
 
-function configOf(readStore: { readonly url: string; readonly placement?: 'schema' } = { url, placement: 'schema' }) {
+function configOf(
+  readStore: { readonly url: string; readonly placement?: 'schema' } = { url, placement: 'schema' },
+  projection: Projection = openings,
+) {
   return defineConfig({
-    projections: [openings],
+    projections: [projection],
     commands: [openAccount],
     database: { url: log.url },
     readStores: { analytics: readStore },
@@ -164,6 +168,30 @@ test('a worker that crashes is an outage of the store: appends go on, and the st
   await cluster.coordinator.restart('immediate');
   await app.execute(openAccount, { accountId: 'c', owner: 'ada' });
   await until(async () => (await opened()) === 3);
+});
+
+test('a read model moves to the cluster while it answers, and back', async () => {
+  const config = configOf({ url, placement: 'schema' }, openingsV1);
+  const app = await createRefold(config, { logger: pino({ level: 'silent' }) });
+  apps.push(app);
+  const stores = async () => (await app.status()).map((version) => version.store);
+  vi.spyOn(console, 'log').mockImplementation(() => {});
+  const listeners = [...process.listeners('SIGINT'), ...process.listeners('SIGTERM')];
+  let opened = 0;
+  for (const store of ['analytics', 'default']) {
+    await app.execute(openAccount, { accountId: `before ${store}`, owner: 'ada' });
+    await moveVersions(config, store, { version: openingsV1.id });
+    const { position } = await app.execute(openAccount, { accountId: `in ${store}`, owner: 'ada' });
+    opened += 2;
+    await until(async () => (await stores()).join() === store);
+    const { data } = await app.graphql(`query @after(position: "${position}") { openings(owner: "*") { opened } }`);
+    expect(data).toEqual({ openings: { opened } });
+  }
+  vi.restoreAllMocks();
+  // A command handles signals to the end of its process.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    for (const listener of process.listeners(signal))
+      if (!listeners.includes(listener)) process.removeListener(signal, listener);
 });
 
 test('a store whose placement and database do not fit is refused', async () => {

@@ -126,5 +126,5 @@ async function usedProblem(tx: Queryable): Promise<string | undefined> {
   if (holdsEvents)
     return 'It holds events, so it is the database of a log. A read store holds none: give it an empty database.';
   if (id === null) return undefined;
-  return `it holds ${id}, whose rows are on the coordinator. Give the read store another, empty database of the cluster, and move the versions to it: declare their next versions in it.`;
+  return `it holds ${id}, whose rows are on the coordinator. Make another, empty database of the cluster a read store, and move the versions to it with \`refold rebuild --store\`.`;
 }
