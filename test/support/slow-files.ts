@@ -1,8 +1,14 @@
 /** The slowest files, the slowest first: most of them start processes, and wait for locks and leases to end. */
 export const slowFiles = [
   'test/docs/tutorial.test.ts',
+  'test/admin/bounds.test.ts',
+  'test/cli/embedded.test.ts',
+  'test/cli/remote.test.ts',
+  'test/docs/retail.test.ts',
   'test/runtime/rebuilds/rebuild-forms.test.ts',
   'test/examples/online-retail-import.test.ts',
+  'test/refold/move-kills.test.ts',
+  'test/refold/read-store-kills.test.ts',
   'test/runtime/ownership/spread.test.ts',
   'test/runtime/ownership/kill.test.ts',
   'test/refold/compiled-operations.test.ts',

@@ -16,7 +16,9 @@ export const leftOut = {
    */
   decidedByPrograms: [
     'test/chaos/judges.test.ts',
-    'test/cli/{dead-letters,evolution,import,operating,processes,reactor,refusals,rollback,rolling,snapshot}.test.ts',
+    'test/admin-page/*.test.ts',
+    'test/cli/{agents-guide,dead-letters,dev,evolution,import,init,operating,processes,reactor,refusals,remote,rollback,rolling}.test.ts',
+    'test/cli/snapshot.test.ts',
     'test/docs/{pages,retail,tutorial}.test.ts',
     'test/examples/{bank,bank-replay,client,hotel,online-retail-import,readmes,ride-hailing-readme,ride-hailing-taxi,start,switch}.test.ts',
     'test/gateway/**/{answer-position,canary,clients,drain,graphql-over-http,pins,plain-post,shadow,shadow-gate,single-connection}.test.ts',
