@@ -17,7 +17,7 @@ export const leftOut = {
   decidedByPrograms: [
     'test/chaos/judges.test.ts',
     'test/admin-page/*.test.ts',
-    'test/cli/{agents-guide,dead-letters,dev,evolution,import,init,operating,processes,reactor,refusals,remote,rollback,rolling}.test.ts',
+    'test/cli/{dead-letters,dev,evolution,import,init,operating,processes,reactor,refusals,remote,rollback,rolling}.test.ts',
     'test/cli/snapshot.test.ts',
     'test/docs/{pages,retail,tutorial}.test.ts',
     'test/examples/{bank,bank-replay,client,hotel,online-retail-import,readmes,ride-hailing-readme,ride-hailing-taxi,start,switch}.test.ts',
