@@ -3,8 +3,8 @@ import { discardDeadLetters, listDeadLetters, retryDeadLetters } from '../src/ru
 import { cancelRebuild, requestRebuild } from '../src/runtime/rebuilds/rebuild.ts';
 import { rebuildInPlace } from '../src/runtime/rebuilds/rebuild-in-place.ts';
 import { dropSnapshot, listSnapshots, takeSnapshot } from '../src/runtime/rebuilds/table-snapshots.ts';
-import { createLifecycle } from '../src/runtime/versions/lifecycle.ts';
 import type { TransitionReason } from '../src/runtime/versions/expect-version.ts';
+import { createLifecycle } from '../src/runtime/versions/lifecycle.ts';
 import { createDatabase } from '../src/store/postgres/database.ts';
 import { readRebuilds } from '../src/store/registry/rebuilds.ts';
 import { type RegisteredVersion, readRegistry } from '../src/store/registry/registry.ts';

@@ -125,8 +125,8 @@ export type { RebuildRequest, Rebuilds } from './runtime/rebuilds/rebuild-reques
 export type { UsedChange, UsedChanges } from './runtime/schema-changes/change-usage.ts';
 export type { SchemaChanges } from './runtime/schema-changes/schema-changes.ts';
 export type { Difference } from './runtime/verification/verify.ts';
-export type { Lifecycle } from './runtime/versions/lifecycle.ts';
 export type { ActivateOptions, TransitionReason } from './runtime/versions/expect-version.ts';
+export type { Lifecycle } from './runtime/versions/lifecycle.ts';
 export type { Criticality, SchemaChange } from './schema/analysis/schema-diff.ts';
 export type { Builder, BuilderTypes } from './schema/builder/builder.ts';
 export type { RootFieldOptions } from './schema/builder/root-field-options.ts';

@@ -26,7 +26,10 @@ export interface RestartableStore {
  * What holds while processes that maintain a read store are killed, and its servers restart, whatever kind of store that is. Call it at the top of a
  * file.
  */
-export async function readStoreKills({ url, placement, restart, stalls = true }: RestartableStore, rounds: number): Promise<void> {
+export async function readStoreKills(
+  { url, placement, restart, stalls = true }: RestartableStore,
+  rounds: number,
+): Promise<void> {
   const { database, log } = await databaseOfFile(account);
   const store = createDatabase({ url });
   const workers = createWorkerProcesses();

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { defineConfig, defineProjection, type Projection, t } from '../../../src/index.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
+import { pointViews } from '../../../src/runtime/versions/version-tables.ts';
 import { createDatabase } from '../../../src/store/postgres/database.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
 import { settingOfEachTest } from '../../support/runtime-setting.ts';
@@ -14,7 +15,6 @@ import {
   openingsV1,
 } from '../../support/sample-domain.ts';
 import { until } from '../../support/until.ts';
-import { pointViews } from '../../../src/runtime/versions/version-tables.ts';
 
 const setting = settingOfEachTest();
 const { stop } = setting;
