@@ -26,6 +26,8 @@ export interface OperationsSetting {
   readonly naive: NaiveApi;
   /** What the log says of compiled queries. A busy machine makes it say other things. */
   readonly logged: string[];
+  /** The number of operations that were not compiled, because an argument is refused: that is up to the executor, which may not reach it. */
+  readonly refused: { readonly count: number };
   stop(): Promise<void>;
 }
 
@@ -39,7 +41,11 @@ const extension = extendSchema(({ builder, rowField }) => {
 /** @param store where the read models are, by environment variables alone. @default with the log */
 export async function startOperations(store?: ReadStoreOptions): Promise<OperationsSetting> {
   const logged: string[] = [];
-  const noteFallback = (line: string) => void (line.includes('compiled query') && logged.push(line));
+  const refused = { count: 0 };
+  const noteFallback = (line: string) => {
+    if (line.includes('compiled query')) logged.push(line);
+    if (line.includes('query not compiled')) refused.count++;
+  };
   const elsewhere = store ? { REFOLD_READ_STORES: JSON.stringify({ other: store }), REFOLD_STORE: 'other' } : {};
   const database = await createTestDatabase();
   const configOf = (compiledQueries: boolean) =>
@@ -70,7 +76,7 @@ export async function startOperations(store?: ReadStoreOptions): Promise<Operati
       },
     });
   const config = underEnvironment(configOf(true), elsewhere);
-  const logger = pino({ level: 'warn' }, { write: noteFallback });
+  const logger = pino({ level: 'debug' }, { write: noteFallback });
   const refold = await createRefold(config, { logger });
   let last = 0n;
   const set = async (
@@ -94,7 +100,7 @@ export async function startOperations(store?: ReadStoreOptions): Promise<Operati
   if (store) expect((await refold.status()).map((version) => version.store)).toEqual(['other', 'other', 'other']);
   const executing = await createRefold(underEnvironment(configOf(false), elsewhere), { role: 'gateway', logger });
   return {
-    ...{ database, refold, executing, naive, logged },
+    ...{ database, refold, executing, naive, logged, refused },
     async stop() {
       await Promise.all([refold.stop(), executing.stop()]);
       await database.drop();
@@ -199,15 +205,15 @@ const atOnce = 10;
 
 /** Expects that random operations have the response of the naive evaluation, by one statement and by the executor, for any viewer. */
 export async function expectNaiveResponses(setting: OperationsSetting, operations: number): Promise<void> {
-  const { refold, executing, naive, logged } = setting;
+  const { refold, executing, naive, logged, refused } = setting;
   const cursors: Cursors = new Map();
-  let right = 0;
-  const before = await compiled(refold);
+  let asks = 0;
+  const before = (await compiled(refold)) + refused.count;
   const viewers = fc.constantFrom(undefined, 'north', 'south auditor', 'nobody');
   const equal = fc.asyncProperty(randomOperation, viewers, async (operation, authorization) => {
     const asked = await withCursors(executing, cursors, operation);
     const [one, executed] = await bothAnswers(setting, { ...asked, ...(authorization ? { authorization } : {}) });
-    if (!executed.answer.errors) right++;
+    asks++;
     expect([one, logged.splice(0)]).toEqual([executed, []]);
     const { data, errors } = await naive.answer(operation, sees(authorization));
     const told = {
@@ -220,7 +226,7 @@ export async function expectNaiveResponses(setting: OperationsSetting, operation
   const numRuns = Math.ceil(operations / atOnce);
   const ended = await Promise.allSettled(seeds.map((one) => fc.assert(equal, { numRuns, seed: one })));
   for (const run of ended) if (run.status === 'rejected') throw run.reason;
-  // All responses without errors came from one statement.
-  expect([await compiled(refold), await compiled(executing)]).toEqual([before + right, 0]);
-  expect(right).toBeGreaterThan(0);
+  // Every other response came from one statement.
+  expect([(await compiled(refold)) + refused.count, await compiled(executing)]).toEqual([before + asks, 0]);
+  expect(refused.count).toBeLessThan(asks / 2);
 }
