@@ -1,7 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { installCitus } from './citus-engine.ts';
-import { type PostgresCluster, startPostgresCluster } from './postgres-cluster.ts';
+import { findCitus } from './citus-engine.ts';
+import { type PostgresBinaries, type PostgresCluster, startPostgresCluster } from './postgres-cluster.ts';
 import { databaseUrl } from './postgres-for-the-run.ts';
 
 /** A Citus cluster on 127.0.0.1. */
@@ -78,4 +79,13 @@ async function runAt<Row extends object>(url: string, statements: string): Promi
   } finally {
     await client.end();
   }
+}
+
+/** The programs of a server that has Citus. */
+function installCitus(): PostgresBinaries {
+  const { binaries, archive, missing } = findCitus();
+  if (missing !== undefined) throw new Error(`Expected Citus, but ${missing}.`);
+  // It only adds files.
+  if (archive !== undefined) execFileSync('tar', ['xJf', archive, '-C', '/']);
+  return binaries;
 }

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PostgresBinaries } from './postgres-cluster.ts';
@@ -11,7 +10,7 @@ export type CitusEngine =
   | { readonly binaries: PostgresBinaries; readonly missing: undefined }
   | { readonly binaries: undefined; readonly missing: string };
 
-/** Finds the engine, without an effect. `archive` is what {@link installCitus} has to unpack first. */
+/** Finds the engine, without an effect. `archive` is what `startCitusCluster` has to unpack first. */
 export function findCitus(): CitusEngine & { readonly archive: string | undefined } {
   const none = { binaries: undefined, archive: undefined };
   const binaries = { initdb: `${programs}/bin/initdb`, postgres: `${programs}/bin/postgres` };
@@ -31,15 +30,6 @@ export function findCitus(): CitusEngine & { readonly archive: string | undefine
 export function citusLine({ missing }: CitusEngine): string {
   if (missing === undefined) return 'Citus: found. Tests over a cluster of it run.';
   return `Citus: left out with the tests over it, because ${missing}.`;
-}
-
-/** The programs of a server that has Citus. */
-export function installCitus(): PostgresBinaries {
-  const { binaries, archive, missing } = findCitus();
-  if (missing !== undefined) throw new Error(`Expected Citus, but ${missing}.`);
-  // It only adds files.
-  if (archive !== undefined) execFileSync('tar', ['xJf', archive, '-C', '/']);
-  return binaries;
 }
 
 function engineArchive(): string | undefined {
