@@ -132,7 +132,8 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
         void reads.close().catch((error) => logger.warn({ err: error }, 'could not close the reads of an operation'));
       }
     } catch (error) {
-      if (isForExecutor(error)) logger.debug({ err: error }, 'query not compiled: the executor reports this error, if it gets there');
+      if (isForExecutor(error))
+        logger.debug({ err: error }, 'query not compiled: the executor reports this error, if it gets there');
       else logger.warn({ err: error }, 'compiled query failed; fell back to the executor');
       return undefined;
     }
