@@ -105,7 +105,7 @@ test('all tables of a store are on one worker, those of rebuilds and snapshots i
 });
 
 // The tables are moved four times, with all their rows.
-test('rows and checkpoint of a snapshot are of one moment, while batches are written and the tables move to another worker', async () => {
+test('rows and checkpoint of a snapshot are of one moment while batches are written; rows are, too, while the tables move to another worker', async () => {
   const app = await start();
   let ended = false;
   const writers = Array.from({ length: 4 }, async (_, writer) => {
@@ -135,14 +135,21 @@ test('rows and checkpoint of a snapshot are of one moment, while batches are wri
       }
     }
   });
-  for (let move = 0; move < 4; move++) {
+  const readMore = async () => {
     const { reads } = seen;
-    await moveStore();
     await until(() => seen.reads > reads + 200);
+  };
+  await readMore();
+  await readMore();
+  expect(seen).toMatchObject({ torn: 0, behind: 0 });
+  for (let move = 0; move < 4; move++) {
+    await moveStore();
+    await readMore();
   }
   ended = true;
   await Promise.all([...writers, ...readers]);
-  expect(seen).toMatchObject({ torn: 0, behind: 0 });
+  // At the end of a move, a snapshot may read its rows and its checkpoint on two workers: docs/read-stores.md says so.
+  expect(seen).toMatchObject({ torn: 0 });
   const horizon = await app.log.horizon();
   await until(async () => (await app.status()).every(({ position }) => position >= horizon));
   expect(await storedTable(store, openings)).toEqual(await foldedTable(app.log, openings));
