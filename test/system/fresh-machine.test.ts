@@ -63,7 +63,7 @@ async function startTheSample(
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (printed += text));
   const url = await until(() => {
     expect(child.exitCode, printed).toBe(null);
-    return /http:\S+\/graphql/.exec(printed)?.[0];
+    return /http:[^\s"]+\/graphql/.exec(printed)?.[0];
   });
   return { url, stop };
 }
