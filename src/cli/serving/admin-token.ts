@@ -11,7 +11,7 @@ export interface WithAdmin<C> {
   readonly adminPath: string | undefined;
 }
 
-/** For development: if the admin page is not configured, serves it to whoever has a generated token. */
+/** For development: if the admin page is not configured, serves it with a generated token. */
 export function withAdminToken<C extends Config>(config: C): WithAdmin<C> {
   if (config.gateway.admin) return { config, adminPath: adminPathOf(config) };
   const token = randomBytes(24).toString('base64url');

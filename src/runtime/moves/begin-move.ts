@@ -63,7 +63,7 @@ async function expectMovable({ projection, from }: Moving, to: ReadStore): Promi
     throw refused(
       name,
       version,
-      `is ${source.state}; only an active version can move. A version that is declared anew is built in the store that it names.`,
+      `is ${source.state}; only an active version can move. A new version is built in the store that it names.`,
     );
   const { since = null, by = null, reason = null } = source.paused ?? {};
   refusePaused(name, version, { pausedAt: since, pausedBy: by, pausedReason: reason });

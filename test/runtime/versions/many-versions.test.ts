@@ -42,7 +42,7 @@ describe.each(['empty', 'filled'] as const)('with a log that is %s', (log) => {
   test('fifty new versions are registered with as many statements as five, and so are known ones', async () => {
     const few = await statementsOf(talliesOf(5));
     const known = await statementsOf(talliesOf(5));
-    // A pool that opens a connection meanwhile sends a statement more.
+    // One more than with five was counted on PostgreSQL 15. Its cause is not known; it does not grow with the versions.
     expect(await statementsOf(talliesOf(55))).toBeLessThanOrEqual(few + 1);
     expect(await statementsOf(talliesOf(55))).toBeLessThanOrEqual(known + 1);
     const states = new Set((await readRegistry(db)).map(({ state }) => state));
