@@ -8,7 +8,7 @@ import { isAway } from './traffic.ts';
 import type { World } from './world.ts';
 
 /** Much longer than the longest back-off of a worker, on a machine that is busy with other things. */
-const patienceMs = 180_000;
+export const patienceMs = 180_000;
 
 /**
  * Continues stopped processes, starts those that are down, and appends nothing: waits until all read tables are complete. Activates a

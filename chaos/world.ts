@@ -14,6 +14,7 @@ import { createLedger, type Ledger } from './ledger.ts';
 import { createPlace, type Place } from './place.ts';
 import { gateways, workers } from './plan.ts';
 import { type Server, startServer } from './server.ts';
+import { patienceMs } from './settle.ts';
 import { startTraffic, type Traffic } from './traffic.ts';
 
 export interface WorldOptions {
@@ -133,7 +134,13 @@ export async function createWorld(options: WorldOptions): Promise<World> {
   for (const [index, place] of workerPlaces.entries()) world.start(place, index === 0 ? 1 : 2);
   await world.started();
   // A gateway that starts while the first version is being built can't serve it yet.
-  await until(async () => (await readRegistry(db)).every(({ state }) => state === 'active'));
+  const deadline = Date.now() + patienceMs;
+  await until(async () => {
+    const building = (await readRegistry(db)).filter(({ state }) => state !== 'active');
+    if (building.length > 0 && Date.now() > deadline)
+      throw new Error(`Not active after ${patienceMs} ms: ${building.map(({ name }) => name).join(', ')}`);
+    return building.length === 0;
+  });
   for (const place of gatewayPlaces) world.start(place);
   await world.started();
   return world;

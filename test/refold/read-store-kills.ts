@@ -16,8 +16,6 @@ import { createWorkerProcesses, type WorkerProcess } from '../support/worker-pro
 export interface RestartableStore {
   readonly url: string;
   readonly placement?: Placement;
-  /** Whether processes also stall. @default true */
-  readonly stalls?: boolean;
   /** Restarts one of its servers, in any way. */
   restart(random: () => number): Promise<void>;
 }
@@ -26,10 +24,7 @@ export interface RestartableStore {
  * What holds while processes that maintain a read store are killed, and its servers restart, whatever kind of store that is. Call it at the top of a
  * file.
  */
-export async function readStoreKills(
-  { url, placement, restart, stalls = true }: RestartableStore,
-  rounds: number,
-): Promise<void> {
+export async function readStoreKills({ url, placement, restart }: RestartableStore, rounds: number): Promise<void> {
   const { database, log } = await databaseOfFile(account);
   const store = createDatabase({ url });
   const workers = createWorkerProcesses();
@@ -77,7 +72,7 @@ export async function readStoreKills(
         );
         const victim = names.get(owner) ?? expect.unreachable();
         if (round % 3 === 0) await restart(random);
-        if (stalls && round % 4 === 1) {
+        if (round % 4 === 1) {
           // Another one takes over, and the former owner then writes nothing.
           victim.signal('SIGSTOP');
           const later = await log.head();

@@ -96,8 +96,11 @@ test.each([
   });
   await until(() => received().includes('12.34'));
   const ofTrace = () => receiver.spans.filter((span) => span.traceId === traceId);
-  await until(
-    () => ofTrace().some(({ name }) => name.startsWith('POST')) && ofTrace().some(({ name }) => name === 'push'),
+  // A span is sent when it has ended, so those around others come last.
+  await until(() =>
+    ['POST /graphql', 'fold balance@1', 'follow balance@1', 'push'].every((name) =>
+      ofTrace().some((span) => span.name === name),
+    ),
   );
 
   const steps = treeOf(ofTrace(), browser).filter((line) => !/\] [A-Z]{3,}/.test(line) || line.includes('] POST'));

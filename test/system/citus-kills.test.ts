@@ -13,8 +13,6 @@ await readStoreKills(
   {
     url,
     placement,
-    // A stalled process may keep a version that it builds until it is killed: docs/read-stores.md.
-    stalls: false,
     async restart(random) {
       const node = nodes[Math.floor(random() * nodes.length)];
       await node?.restart(random() < 0.5 ? 'fast' : 'immediate');

@@ -6,7 +6,7 @@ import { refuseUnknownKeys } from './refuse-unknown.ts';
 export interface ActivationOptions {
   /** `auto`: as soon as all other conditions hold. `manual`: when an operator runs `refold activate`. @default 'auto' */
   readonly by?: 'auto' | 'manual';
-  /** How many positions the version may be behind the log and still count as ready. @default 100 */
+  /** How many positions the version may be behind what the log was two seconds ago, and still count as ready. @default 100 */
   readonly maxLag?: number;
   /** The maximum age, in seconds, of the oldest event that the version has not yet folded. @default no limit */
   readonly maxLagSeconds?: number;
@@ -81,6 +81,9 @@ export interface ActivationRule {
   readonly maxNewDeadLetters: number;
 }
 
+/** What the log got in these seconds does not count as lag: otherwise a version would never become ready at the head of a busy log. */
+export const recentSeconds = 2;
+
 const known = [
   'by',
   'maxLag',
@@ -101,7 +104,7 @@ export function activationRule(
 ): ActivationRule {
   const given = typeof option === 'string' ? { by: option } : option;
   refuseUnknownKeys(subject, 'activation', given, known);
-  // 100: at the head of a busy log a reader is always a few events behind. A first page that old is fresh enough.
+  // 100: a reader is always a few events behind. A first page that old is fresh enough.
   const { by = 'auto', maxLag = 100, maxLagSeconds = null, minReadySeconds = 0, breaking = 'hold' } = given;
   if (!['auto', 'manual'].includes(by))
     throw invalidDeclaration(subject, `activation is 'auto' or 'manual', found '${by}'.`);

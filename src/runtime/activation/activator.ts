@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
-import { waitsForMore } from '../../projections/projection/activation-rule.ts';
+import { recentSeconds, waitsForMore } from '../../projections/projection/activation-rule.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
@@ -134,7 +134,8 @@ async function isFresh(db: Database, { name, version, activation }: Projection):
   const { maxLag, maxLagSeconds } = activation;
   const lags = (await readLag(db)).filter((lag) => lag.name === name && lag.version === version);
   return lags.every(
-    ({ positions, seconds }) => positions <= maxLag && (maxLagSeconds === null || seconds <= maxLagSeconds),
+    ({ positions, seconds }) =>
+      (positions <= maxLag || seconds <= recentSeconds) && (maxLagSeconds === null || seconds <= maxLagSeconds),
   );
 }
 

@@ -107,7 +107,7 @@ function versionUnit(
         state: stateToFold(versions.stateOf(name, version)),
         onWritten: (checkpoint) => options.positions.reached(stored, { partition, partitions, checkpoint }),
         async onCaughtUp({ checkpoint, goal }) {
-          const state = await lifecycle.caughtUp(stored, owner, claim, goal);
+          const state = await lifecycle.caughtUp(stored, owner, { db, claim, goal });
           if (state === 'building') return state;
           logger.info(
             { projection: id, checkpoint: checkpoint.toString(), state },

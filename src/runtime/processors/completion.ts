@@ -1,32 +1,33 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
+import { recentSeconds } from '../../projections/projection/activation-rule.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { EventPage } from '../consumers/event-source.ts';
 
 /** Determines, page by page, when the table of a build is complete. */
 export interface Completion {
-  /** Returns the head of the log at the time when the table first came near it, once all events up to there are folded; undefined before. */
-  goal(page: Pick<EventPage, 'upTo' | 'horizon'>): Promise<GlobalPosition | undefined>;
+  /** Returns a recent head of the log if all events up to there are folded, otherwise undefined. */
+  goal(page: Pick<EventPage, 'upTo'>): Promise<GlobalPosition | undefined>;
 }
 
 /**
- * Under load, a table never reaches the head of the log. So it counts as complete when it is within the declared activation lag and has folded
- * everything that was in the log when it first was. All skipped events up to there are then known when the version's activation is decided.
+ * Under load, a table never reaches the head of the log. So it counts as complete when it has folded everything up to a recent head: one that was
+ * the head at most {@link recentSeconds} ago, or that the log has passed by at most the declared activation lag. All skipped events up to there are
+ * then known when the version's activation is decided.
  *
  * The head is read from the log: a page's horizon is what the process knew, which may be older than the build.
  */
 export function createCompletion({ activation }: Projection, log: Pick<EventLog, 'horizon'>): Completion {
-  const isNear = (upTo: GlobalPosition, head: GlobalPosition) => head - upTo <= BigInt(activation.maxLag);
-  let goal: GlobalPosition | undefined;
+  let goal: { readonly position: GlobalPosition; readonly readAt: number } | undefined;
   return {
-    async goal({ upTo, horizon }) {
-      if (goal === undefined) {
-        if (!isNear(upTo, horizon)) return undefined;
+    async goal({ upTo }) {
+      if (goal && upTo < goal.position) return undefined;
+      const now = performance.now();
+      if (!goal || now - goal.readAt > recentSeconds * 1000) {
         const head = await log.horizon();
-        if (!isNear(upTo, head)) return undefined;
-        goal = head;
+        if (!goal || head - goal.position > BigInt(activation.maxLag)) goal = { position: head, readAt: now };
       }
-      return isNear(upTo, horizon) && upTo >= goal ? goal : undefined;
+      return upTo >= goal.position ? goal.position : undefined;
     },
   };
 }

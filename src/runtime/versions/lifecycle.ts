@@ -33,13 +33,21 @@ import { createPauseSteps, type PauseSteps } from './pause-steps.ts';
 import { holdForUndeclaredEvents } from './undeclared-events.ts';
 import { pointViews } from './version-tables.ts';
 
+/** A build that has caught up. */
+export interface OwnedBuild {
+  /** Fenced by the ownership of the claim: if its owner stalls in the middle, it does not keep the next one waiting. */
+  readonly db: Database;
+  readonly claim: ProcessorClaim;
+  readonly goal: GlobalPosition;
+}
+
 export interface Lifecycle extends CanarySteps, PauseSteps {
   /**
    * Completes a version that has caught up: it becomes ready, and active if its declaration requires nothing more. A version rebuilt in place
-   * returns to its earlier state. With the claim of its processor, it works only while that is the owner, because the version may have started again.
-   * If the claim is one of several partitions, the version stays `building` until all partitions have folded the log up to `goal`.
+   * returns to its earlier state. It works only while the processor owns its claim, because the version may have started again. If the claim is one of
+   * several partitions, the version stays `building` until all partitions have folded the log up to the goal.
    */
-  caughtUp(projection: Projection, actor: string, claim?: ProcessorClaim, goal?: GlobalPosition): Promise<VersionState>;
+  caughtUp(projection: Projection, actor: string, build: OwnedBuild): Promise<VersionState>;
   /** Activates a ready version that meets all conditions of its declaration, unless it is held or would break clients. */
   becomeActive(projection: Projection, step: TransitionReason): Promise<VersionState>;
   /** Keeps a ready version from becoming active by itself until an operator activates it. Does nothing if it is no longer ready. */
@@ -155,8 +163,7 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
   async function partitionCaughtUp(
     projection: Projection,
     actor: string,
-    claim: ProcessorClaim,
-    goal: GlobalPosition,
+    { db, claim, goal }: OwnedBuild,
   ): Promise<VersionState> {
     const { name, version } = projection;
     // At the head, a partition asks after every batch until the last one has caught up. Avoid the lock for those.
@@ -180,13 +187,13 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
   }
 
   return {
-    async caughtUp(projection, actor, claim, goal) {
-      if (claim && claim.partitions > 1) return partitionCaughtUp(projection, actor, claim, goal ?? claim.checkpoint);
-      await createReadTable(projection, readSchema).createIndexes(db);
-      return db.transaction(async (tx) => {
-        const { name, version } = projection;
-        await expectVersion(tx, name, version);
-        if (claim) await expectClaim(tx, claim);
+    async caughtUp(projection, actor, build) {
+      const { db: owned, claim } = build;
+      if (claim.partitions > 1) return partitionCaughtUp(projection, actor, build);
+      await createReadTable(projection, readSchema).createIndexes(owned);
+      return owned.transaction(async (tx) => {
+        await expectVersion(tx, projection.name, projection.version);
+        await expectClaim(tx, claim);
         return complete(tx, projection, actor);
       });
     },

@@ -16,7 +16,7 @@ export interface TransactionOptions {
   readonly readOnly?: boolean;
   /**
    * The server rolls back the transaction if it is idle for this long, in milliseconds. A process that stalls in the middle then does not
-   * keep its locks. @default no limit
+   * keep its locks. @default 30 seconds, no limit if it only reads
    */
   readonly idleTimeoutMs?: number;
 }
@@ -29,6 +29,8 @@ export interface Transaction extends Queryable {
   /** Runs `copy … from stdin` with these pieces of its text format. A piece may end anywhere. */
   copyInto(text: string, pieces: Iterable<string>): Promise<void>;
 }
+
+const longestIdleMs = 30_000;
 
 /** How many statements were sent. */
 export interface StatementCounts {
@@ -54,11 +56,12 @@ export async function inTransaction<T>(
   client: pg.PoolClient,
   { url, settings, pipeline, elsewhere, ...sending }: Conditions,
   work: (tx: Transaction) => Promise<T>,
-  { isolation = 'read committed', readOnly = false, idleTimeoutMs }: TransactionOptions = {},
+  { isolation = 'read committed', readOnly = false, ...options }: TransactionOptions = {},
 ): Promise<T> {
   const translate = (error: unknown) => translateDatabaseError(error, url);
   const query: Transaction['query'] = (statement) =>
     rowsOf<never>(client, statement, sending).catch((error: unknown) => Promise.reject(translate(error)));
+  const { idleTimeoutMs = readOnly ? undefined : longestIdleMs } = options;
   const idle = setLocally('idle_in_transaction_session_timeout', idleTimeoutMs);
   const held = isolation === 'repeatable read' ? holdPlacementText(elsewhere) : '';
   // One message, regardless of the number of settings.

@@ -220,7 +220,7 @@ describe('a projection in partitions', () => {
       const processor = createProjectionProcessor({
         ...{ db, log, readSchema: 'read_models', projection, claim, state: 'building', freeze: false },
         logger: pino({ level: 'silent' }),
-        onCaughtUp: ({ goal }) => lifecycle.caughtUp(projection, 'one', claim, goal),
+        onCaughtUp: ({ goal }) => lifecycle.caughtUp(projection, 'one', { db, claim, goal }),
       });
       outcomes.push(await processor.process({ ...page, after, horizon }));
     }

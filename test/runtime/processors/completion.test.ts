@@ -1,6 +1,7 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { defineConfig, type GlobalPosition } from '../../../src/index.ts';
+import { createCompletion } from '../../../src/runtime/processors/completion.ts';
 import { createProjectionProcessor } from '../../../src/runtime/processors/projection-processor.ts';
 import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
 import { createSetBasedProcessor } from '../../../src/runtime/set-based/set-based-processor.ts';
@@ -62,6 +63,32 @@ test.each([
     expect(completed).toEqual(horizon === head ? [head] : []);
   }
 });
+
+test('a build that folds as fast as the log grows is complete, however many events are appended in a second', async () => {
+  const completed = await foldWhileAppending({ appends: 300, pages: 2 });
+  expect(completed).toEqual([false, true]);
+});
+
+test('a build that is more than two seconds behind is complete only within its activation lag', async () => {
+  let now = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => (now += 2_001));
+  expect(await foldWhileAppending({ appends: 300, pages: 5 })).toEqual([false, false, false, false, false]);
+  expect(await foldWhileAppending({ appends: 50, pages: 2 })).toEqual([false, true]);
+  vi.restoreAllMocks();
+});
+
+/** Says of each page whether the build was complete with it. While a page is folded, events are appended. */
+async function foldWhileAppending({ appends, pages }: { readonly appends: number; readonly pages: number }) {
+  const { log } = runtime;
+  const completion = createCompletion(balanceV1, log);
+  const completed: boolean[] = [];
+  for (let page = 0; page < pages; page++) {
+    const upTo = await log.horizon();
+    await appended(appends);
+    completed.push((await completion.goal({ upTo })) !== undefined);
+  }
+  return completed;
+}
 
 async function appended(count: number): Promise<GlobalPosition> {
   const events = Array.from({ length: count }, () => ({ type: 'Credited', payload: { amount: '1.00' } }) as const);
