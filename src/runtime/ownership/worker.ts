@@ -132,7 +132,7 @@ class PeriodicWorker implements Worker {
     { take, takeOver }: Pick<Assignment, 'take' | 'takeOver'>,
     claimed: Map<ClaimableUnit, MaintainedProcessor>,
   ) {
-    const claim = async (units: readonly ClaimableUnit[]): Promise<boolean> => {
+    const claim = async (units: readonly ClaimableUnit[]): Promise<void> => {
       const owned: (readonly [ClaimableUnit, ClaimedUnit])[] = [];
       for (let start = 0; start < units.length; start += claimedAtOnce) {
         await Promise.all(
@@ -144,13 +144,14 @@ class PeriodicWorker implements Worker {
       }
       const begun = await Promise.all(owned.map(async ([unit, one]) => [unit, await unit.begin(one)] as const));
       for (const [unit, processor] of begun) if (processor) claimed.set(unit, processor);
-      return units.some((unit) => claimed.has(unit));
     };
     await claim(this.#named(take));
-    for (const { process, units } of takeOver) {
-      // If the first unit is still locked, the process is alive, and the others need not be tried.
-      const [first, ...rest] = this.#named(units);
-      if (!first || !(await claim([first]))) continue;
+    // If the first unit of a process is still locked, that process is alive, and its other units need not be tried.
+    const owners = takeOver.map(({ process, units }) => ({ process, units: this.#named(units) }));
+    await claim(owners.flatMap(({ units }) => units.slice(0, 1)));
+    for (const { process, units } of owners) {
+      const [first, ...rest] = units;
+      if (!first || !claimed.has(first)) continue;
       await this.#rebalancer.declareGone(process);
       await claim(rest);
     }

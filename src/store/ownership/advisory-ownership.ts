@@ -1,3 +1,4 @@
+import DataLoader from 'dataloader';
 import type pg from 'pg';
 import { RefoldError } from '../../errors.ts';
 import { type ConnectionOptions, connectionConfig, SessionClient } from '../postgres/database.ts';
@@ -44,23 +45,37 @@ export function createAdvisoryOwnership(options: AdvisoryOwnershipOptions): Owne
     return session;
   }
 
+  /** The session that holds each lock now; null if another process holds it. */
+  async function acquire(keys: readonly bigint[]): Promise<(Session | null)[]> {
+    try {
+      const opened = await current().catch((error: unknown) => {
+        session = undefined;
+        throw error;
+      });
+      const rows = await opened.query<{ held: boolean }>(
+        'select pg_try_advisory_lock(key) as held from unnest($1::bigint[]) with ordinality as wanted (key, place) order by place',
+        [keys],
+      );
+      const refused = keys.filter((_, index) => !rows[index]?.held);
+      if (refused.length > 0 && now() - lookedAt >= bound.lasts / looksInBound) {
+        lookedAt = now();
+        await endSilentHolders(opened, refused, leaseSeconds);
+      }
+      return rows.map(({ held }) => (held ? opened : null));
+    } catch (error) {
+      throw translateDatabaseError(error, options.url);
+    }
+  }
+
+  // Attempts of one moment share a statement.
+  const attempts = new DataLoader(acquire, { cache: false });
+
   return {
     async tryAcquire(unit) {
       if (closed) return null;
-      const opened = await current().catch((error: unknown) => {
-        session = undefined;
-        throw translateDatabaseError(error, options.url);
-      });
       const key = processorLockKey(unit);
-      const [row] = await opened
-        .query<{ held: boolean }>('select pg_try_advisory_lock($1) as held', [key])
-        .catch((error: unknown) => Promise.reject(translateDatabaseError(error, options.url)));
-      if (!row?.held) {
-        if (now() - lookedAt < bound.lasts / looksInBound) return null;
-        lookedAt = now();
-        await endSilentHolder(opened, key, leaseSeconds);
-        return null;
-      }
+      const opened = await attempts.load(key);
+      if (!opened) return null;
       return {
         lost: opened.ended.signal,
         verify: () => opened.verify(),
@@ -149,20 +164,19 @@ async function openSession(options: AdvisoryOwnershipOptions, bound: Bound, onEn
 }
 
 /**
- * Ends the session that holds the lock if its heartbeat is overdue. `refold.advisory_locks` names the session, and `pg_stat_activity` knows
- * when it last began
- * or ended a statement. Ending it releases its locks. A role may end its own sessions.
+ * Ends the sessions that hold these locks and whose heartbeat is overdue. `refold.advisory_locks` names the session, and `pg_stat_activity` knows
+ * when it last began or ended a statement. Ending it releases its locks. A role may end its own sessions.
  */
-async function endSilentHolder(session: Session, key: bigint, seconds: number): Promise<void> {
+async function endSilentHolders(session: Session, keys: readonly bigint[], seconds: number): Promise<void> {
   await session
     .query(
       `select pg_terminate_backend(activity.pid)
        from refold.advisory_locks as held
        join pg_stat_activity as activity using (pid)
-       where held.key = $1
+       where held.key = any ($1::bigint[])
          and held.granted
          and activity.state_change < clock_timestamp() - make_interval(secs => $2)`,
-      [key, seconds],
+      [keys, seconds],
     )
     .catch(() => {}); // lacks the privilege: the server's keepalive ends it later
 }

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import DataLoader from 'dataloader';
 import { RefoldError } from '../../errors.ts';
 import { type ConnectionOptions, createDatabase } from '../postgres/database.ts';
 import { type ProcessorUnit, unitText } from '../server/processor-unit.ts';
-import { acquireLease, type LeaseHolder, releaseLeases, renewLeases } from './leases.ts';
+import type { Queryable } from '../statements/statement.ts';
+import { acquireLeases, type LeaseHolder, type LeaseRequest, releaseLeases, renewLeases } from './leases.ts';
 import type { Ownership } from './ownership.ts';
 
 export interface LeaseOwnershipOptions extends Pick<ConnectionOptions, 'url' | 'prepare' | 'sessions'> {
@@ -34,6 +36,17 @@ interface Abandoned {
 // Short enough that no process waits for an unused lease; long enough not to burden a database that is down.
 const releaseAgainMs = 500;
 
+/** Attempts of one moment share a statement. */
+function createAttempts(db: Queryable, leaseSeconds: number) {
+  return new DataLoader<LeaseRequest, boolean>(
+    async (requests) => {
+      const granted = await acquireLeases(db, requests, leaseSeconds);
+      return requests.map(({ holder }) => granted.has(holder));
+    },
+    { cache: false },
+  );
+}
+
 /**
  * Ownership by leases in a table. Each lasts some seconds and is renewed well before it expires. Nothing is stored in the session, so it
  * works behind a pooler in transaction mode. If a machine disappears, its units are free when its leases expire.
@@ -54,6 +67,7 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
     answerTimeoutMs: renewEvery,
     shortStatements: true,
   });
+  const attempts = createAttempts(db, leaseSeconds);
   const leases = new Map<LeaseHolder, Lease>();
   const abandoned = new Map<string, Abandoned>();
   const asking = new Set<string>(); // units with an acquire in progress
@@ -152,7 +166,7 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
     const holder = randomUUID();
     const former = [...(abandoned.get(name)?.holders ?? [])];
     try {
-      const isGranted = await acquireLease(db, unit, { holder, former, seconds: leaseSeconds });
+      const isGranted = await attempts.load({ unit, holder, former });
       abandoned.delete(name);
       return isGranted ? holder : undefined;
     } catch (error) {

@@ -5,33 +5,51 @@ import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 /** Identifies one lease from its grant to its end. A process that takes over gets a new one. */
 export type LeaseHolder = string;
 
+/** An attempt to get the lease of a unit. */
+export interface LeaseRequest {
+  readonly unit: ProcessorUnit;
+  readonly holder: LeaseHolder;
+  /** Holders of the same unit that this process has abandoned. */
+  readonly former: readonly LeaseHolder[];
+}
+
 /**
- * Grants the lease of a unit to `holder` if it is free, has expired or belongs to one of `former`. Returns whether it did. Times are those
- * of the database. The check before the write prevents waiting processes from locking the row repeatedly. The check in the conflict clause
- * decides between processes that found the lease free at the same time.
+ * Grants each lease that is free, has expired or belongs to a former holder of the request. Returns the holders to which it did. Times are those
+ * of the database. The check before the write prevents waiting processes from locking rows repeatedly. The check in the conflict clause
+ * decides between processes that found a lease free at the same time. All of them lock the rows in one order.
  */
-export async function acquireLease(
+export async function acquireLeases(
   db: Queryable,
-  { kind, name, version, partition }: ProcessorUnit,
-  { holder, former, seconds }: { holder: LeaseHolder; former: readonly LeaseHolder[]; seconds: number },
-): Promise<boolean> {
-  const rows = await db.query({
-    name: 'acquire lease',
+  requests: readonly LeaseRequest[],
+  seconds: number,
+): Promise<ReadonlySet<LeaseHolder>> {
+  const granted = await db.query<{ holder: LeaseHolder }>({
+    name: 'acquire leases',
     text: `
       insert into refold.leases as lease (kind, name, version, partition, holder, expires_at)
-      select $1, $2, $3, $4, $6, clock_timestamp() + make_interval(secs => $5)
+      select kind, name, version, partition, holder, clock_timestamp() + make_interval(secs => $6)
+      from unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::uuid[]) as wanted (kind, name, version, partition, holder)
       where not exists (
-        select from refold.leases
-        where kind = $1 and name = $2 and version = $3 and partition = $4
-          and expires_at > clock_timestamp() and holder <> all ($7::uuid[])
+        select from refold.leases as held
+        where (held.kind, held.name, held.version, held.partition) = (wanted.kind, wanted.name, wanted.version, wanted.partition)
+          and held.expires_at > clock_timestamp() and held.holder <> all ($7::uuid[])
       )
+      order by kind, name collate "C", version, partition
       on conflict (kind, name, version, partition) do update
       set holder = excluded.holder, expires_at = excluded.expires_at
       where lease.expires_at <= clock_timestamp() or lease.holder = any ($7::uuid[])
       returning holder`,
-    values: [kind, name, version, partition, seconds, holder, former],
+    values: [
+      requests.map(({ unit }) => unit.kind),
+      requests.map(({ unit }) => unit.name),
+      requests.map(({ unit }) => unit.version),
+      requests.map(({ unit }) => unit.partition),
+      requests.map(({ holder }) => holder),
+      seconds,
+      requests.flatMap(({ former }) => former),
+    ],
   });
-  return rows.length > 0;
+  return new Set(granted.map(({ holder }) => holder));
 }
 
 /** Renews leases with one statement. Returns those that are still held. */

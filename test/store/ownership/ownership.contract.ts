@@ -64,6 +64,19 @@ export function describeOwnership({ kind, open, letEnd, takeAway }: OwnershipUnd
       expect(await openOne().tryAcquire(unitOf('wanted', 'processor', 2))).not.toBeNull();
     });
 
+    test('is decided for each unit alone, however many are attempted at once', async () => {
+      const [first, second] = [openOne(), openOne()];
+      const units = Array.from({ length: 40 }, (_, partition) => unitOf('many', 'processor', 1, partition));
+      const odd = units.filter(({ partition }) => partition % 2 === 1);
+      const held = await Promise.all(odd.map((unit) => first.tryAcquire(unit)));
+      expect(held.every((lock) => lock !== null)).toBe(true);
+      await held[0]?.release();
+      const found = await Promise.all(units.map((unit) => second.tryAcquire(unit)));
+      expect(found.map((lock) => lock !== null)).toEqual(
+        units.map(({ partition }) => partition % 2 === 0 || partition === 1),
+      );
+    });
+
     test('is free at once after it is released or its process closes', async () => {
       const [first, second, third] = [openOne(), openOne(), openOne()];
       const lock = await acquired(first, 'passed-on');
