@@ -9,8 +9,12 @@ import { databaseUrl } from './postgres-for-the-run.ts';
 export interface CitusCluster {
   readonly coordinator: PostgresCluster;
   readonly workers: readonly PostgresCluster[];
-  /** Creates a database with Citus on every node, and returns its URL at the coordinator. */
-  createDatabase(): Promise<string>;
+  /**
+   * Creates a database with Citus on every node, and returns its URL at the coordinator.
+   *
+   * @param portOfWorker where the coordinator reaches a worker; by default directly
+   */
+  createDatabase(portOfWorker?: (worker: PostgresCluster) => number): Promise<string>;
   /** Runs statements at the coordinator, or at another node, and returns the rows of the last one. */
   run<Row extends object>(url: string, statements: string, at?: PostgresCluster): Promise<Row[]>;
   stop(): Promise<void>;
@@ -50,14 +54,14 @@ export async function startCitusCluster({ workers: count = 2 } = {}): Promise<Ci
     coordinator,
     workers,
     stop,
-    async createDatabase() {
+    async createDatabase(portOfWorker = portOf) {
       const name = `refold_${randomBytes(6).toString('hex')}`;
       for (const node of [coordinator, ...workers]) {
         await runAt(node.url, `create database ${name} template template0`);
         await runAt(databaseUrl(node.url, name), 'create extension citus');
       }
       const url = databaseUrl(coordinator.url, name);
-      const nodesToAdd = workers.map((node) => `select citus_add_node('127.0.0.1', ${portOf(node)})`);
+      const nodesToAdd = workers.map((node) => `select citus_add_node('127.0.0.1', ${portOfWorker(node)})`);
       await runAt(url, `select citus_set_coordinator_host('127.0.0.1', ${portOf(coordinator)})`);
       for (const statement of nodesToAdd) await runAt(url, statement);
       return url;
