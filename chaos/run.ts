@@ -71,7 +71,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
 
 /** Faults last this long, then everything comes to rest and is judged. Long runs do so less often, because the judges read the whole log. */
 function roundSeconds(minutes: number): number {
-  return minutes <= 10 ? 40 : 180;
+  return minutes <= 10 ? 40 : 600;
 }
 
 /** The actions that are left out: those asked for, and those that this machine does not permit. */

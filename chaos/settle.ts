@@ -7,12 +7,13 @@ import { readRebuilds } from '../src/store/registry/rebuilds.ts';
 import { isAway } from './traffic.ts';
 import type { World } from './world.ts';
 
-/** Much longer than the longest back-off of a worker, on a machine that is busy with other things. */
+/** Much longer than the longest back-off of a worker. */
 export const patienceMs = 180_000;
 
 /**
  * Continues stopped processes, starts those that are down, and appends nothing: waits until all read tables are complete. Activates a
- * rebuild that waits for an operator because of its dead letters. If rest does not come, returns what is not at rest.
+ * rebuild that waits for an operator because of its dead letters. If nothing comes nearer to rest for {@link patienceMs}, returns what is not at
+ * rest: on a busy machine, rebuilds of a long log may take any time.
  */
 export async function settle(world: World): Promise<readonly string[]> {
   for (const place of [...world.workers, ...world.gateways]) {
@@ -21,9 +22,15 @@ export async function settle(world: World): Promise<readonly string[]> {
   }
   await world.started();
   await Promise.all([world.traffic.pause(), world.clients.pause()]);
-  const deadline = Date.now() + patienceMs;
+  let deadline = Date.now() + patienceMs;
+  const furthest = new Map<string, bigint>();
   for (let before = -1n; ; ) {
-    const { head, left } = await unsettled(world);
+    const { head, left, checkpoints } = await unsettled(world);
+    for (const [name, checkpoint] of checkpoints) {
+      if (checkpoint <= (furthest.get(name) ?? -1n)) continue;
+      furthest.set(name, checkpoint);
+      deadline = Date.now() + patienceMs;
+    }
     // An operation that a client gave up may still be running in a gateway. The log is at rest when it no longer changes.
     if ((left.length === 0 && head === before) || Date.now() > deadline) return left;
     before = head;
@@ -46,6 +53,8 @@ async function acceptHeldRebuilds({ db }: World): Promise<void> {
 interface Unsettled {
   readonly head: bigint;
   readonly left: readonly string[];
+  /** How far each version, rebuild and reactor is. */
+  readonly checkpoints: readonly (readonly [string, bigint])[];
 }
 
 async function unsettled({ db, log, workers, gateways }: World): Promise<Unsettled> {
@@ -70,10 +79,17 @@ async function unsettled({ db, log, workers, gateways }: World): Promise<Unsettl
         .filter((version) => version.position < horizon || version.state === 'building' || version.rebuild)
         .map(describe),
     ];
-    return { head, left };
+    const checkpoints = [
+      ...reactors.map(({ name, checkpoint }) => [name, checkpoint] as const),
+      ...status.map(({ name, version, position }) => [`${name}@${version}`, position] as const),
+      ...status.map(
+        ({ name, version, rebuild }) => [`${name}@${version}, rebuilt`, rebuild?.checkpoint ?? 0n] as const,
+      ),
+    ];
+    return { head, left, checkpoints };
   } catch (error) {
     if (!isAway(error)) throw error;
-    return { head: -1n, left: [...dead, String(error)] };
+    return { head: -1n, left: [...dead, String(error)], checkpoints: [] };
   }
 }
 

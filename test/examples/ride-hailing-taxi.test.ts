@@ -11,7 +11,7 @@ import { zoneHourV1 } from '../../examples/ride-hailing/zone-hour.v1.ts';
 import { beginning, createRefold, type Import, type Refold } from '../../src/index.ts';
 import { type ImportProgress, importEvents } from '../../src/runtime/commands/import-events.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
-import { effort } from '../support/effort.ts';
+import { linesToRead } from '../support/effort.ts';
 import { storedTable } from '../support/folded-table.ts';
 import { untilActive, untilCaughtUp } from '../support/patient.ts';
 import { realFiles } from '../support/real-files.ts';
@@ -34,7 +34,7 @@ const files = [
   { name: 'a generated file', lines: async () => generateTaxiFile(seed, 2_000) },
   ...(real === undefined
     ? []
-    : [{ name: 'the real file', lines: async () => (await publishedRides(real)).slice(0, effort(whole, 6_000)) }]),
+    : [{ name: 'the real file', lines: async () => (await publishedRides(real)).slice(0, linesToRead(60_000, 6_000)) }]),
 ];
 
 function publishedRides(path: string): Promise<readonly string[]> {
