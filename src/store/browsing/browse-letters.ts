@@ -38,8 +38,8 @@ export interface BrowsedLetter {
 }
 
 /**
- * The tables of versions that are not retired and the reactors that have dead letters; versions first, by name. Each is looked up in an index,
- * because `exists` may become a join that reads all dead letters.
+ * The tables of versions that are not retired and the reactors that have dead letters; versions first, by name. Each is looked up in an index:
+ * `exists` may become a join that reads all dead letters, and with an equality, they may be read in the order of their ids.
  */
 export async function readLetterSources(db: Queryable, of?: string): Promise<LetterSource[]> {
   return db.query<LetterSource>({
@@ -49,7 +49,13 @@ export async function readLetterSources(db: Queryable, of?: string): Promise<Let
         select name || '@' || version as of, false as is_reactor, table_name as place, name, version
         from refold.projections
         where state <> 'retired'
-          and (select id from refold.dead_letters as letter where letter.table_name = projections.table_name order by id limit 1) is not null
+          and (
+            select letter.table_name
+            from refold.dead_letters as letter
+            where (letter.table_name, letter.id) > (projections.table_name, 0)
+            order by letter.table_name, letter.id
+            limit 1
+          ) = projections.table_name
         union all
         select name, true, name, name, 0
         from refold.reactors
@@ -66,11 +72,18 @@ const columnsOfTable = `
 const columnsOfReactor = `
   position as number, to_jsonb(key) as key, position, event_type as "eventType", stream_id as "streamId", error, attempts, at, requested`;
 
-/** The letters of a source after a number, in order: at most `$3`, whatever they are. $1 is the place, $2 the number, $4 the highest number. */
+/**
+ * The letters of a source after a number, in order: at most `$3`, whatever they are. $1 is the place, $2 the number, $4 the highest number. Of the
+ * tables of versions, pairs are compared: with an equality, the letters of all tables may be read in the order of their ids.
+ */
 function visited({ isReactor }: LetterSource): string {
   return isReactor
     ? `select ${columnsOfReactor} from refold.reactor_letters where reactor = $1 and position > $2 and ($4::bigint is null or position <= $4) order by position limit $3`
-    : `select ${columnsOfTable} from refold.dead_letters where table_name = $1 and id > $2 and ($4::bigint is null or id <= $4) order by id limit $3`;
+    : `
+      select ${columnsOfTable} from refold.dead_letters
+      where (table_name, id) > ($1, $2) and (table_name, id) <= ($1, coalesce($4, ${2n ** 63n - 1n}))
+      order by table_name, id
+      limit $3`;
 }
 
 // Each message names its event and its row: with them, the same error of a million events would be a million groups.
