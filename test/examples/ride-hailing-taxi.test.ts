@@ -34,7 +34,9 @@ const files = [
   { name: 'a generated file', lines: async () => generateTaxiFile(seed, 2_000) },
   ...(real === undefined
     ? []
-    : [{ name: 'the real file', lines: async () => (await publishedRides(real)).slice(0, linesToRead(60_000, 6_000)) }]),
+    : [
+        { name: 'the real file', lines: async () => (await publishedRides(real)).slice(0, linesToRead(60_000, 6_000)) },
+      ]),
 ];
 
 function publishedRides(path: string): Promise<readonly string[]> {
