@@ -4,12 +4,14 @@ import { createRefold, defineConfig } from '../../src/index.ts';
 import { storedApart } from '../many/stored-apart.ts';
 import { answerParent } from './answer-parent.ts';
 
-const [, , url = '', storeUrl] = process.argv;
+const [, , url = '', storeUrl, placement] = process.argv;
 const refold = await createRefold(
   defineConfig({
     projections: storedApart(storeUrl !== undefined),
     database: { url },
-    ...(storeUrl === undefined ? {} : { readStores: { apart: { url: storeUrl } } }),
+    ...(storeUrl === undefined
+      ? {}
+      : { readStores: { apart: { url: storeUrl, ...(placement === 'schema' ? { placement } : {}) } } }),
     gateway: { port: 0 },
     development: false,
   }),

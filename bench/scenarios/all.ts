@@ -14,6 +14,7 @@ import { latency } from './latency.ts';
 import { manyProcesses } from './many-processes.ts';
 import { manyProjections } from './many-projections.ts';
 import { memory } from './memory.ts';
+import { placements } from './placements.ts';
 import { readLog } from './read-log.ts';
 import { readStores } from './read-stores.ts';
 import { reads } from './reads.ts';
@@ -41,6 +42,7 @@ export const scenarios: readonly Scenario[] = [
   manyProjections,
   manyProcesses,
   readStores,
+  placements,
   commits,
   ...reads,
   ...fanOut,
