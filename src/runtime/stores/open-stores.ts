@@ -69,7 +69,7 @@ export function openReadStores(
   const { prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = database;
   const apart = Object.entries(configured).map(([name, options]): ReadStore => {
     const { url } = options;
-    const shares = shareStoreConnections(options);
+    const shares = shareStoreConnections(options, gateway);
     const connection = { url, prepare, sessions, answerTimeoutMs };
     return {
       name,
