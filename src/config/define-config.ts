@@ -9,7 +9,13 @@ import { type CheckedDatabase, checkDatabase, type DatabaseOptions } from './dat
 import { checkDeclarations, type Declarations, distinctFamilies } from './declarations.ts';
 import { type CheckedGateway, checkGateway, type GatewayOptions } from './gateway-options.ts';
 import { invalidConfig, refuseUnknown } from './option-checks.ts';
-import { type CheckedReadStores, checkReadStores, checkStoreConnections, placedIn, type ReadStoreOptions } from './read-store-options.ts';
+import {
+  type CheckedReadStores,
+  checkReadStores,
+  checkStoreConnections,
+  placedIn,
+  type ReadStoreOptions,
+} from './read-store-options.ts';
 import { type CheckedRuntime, checkRuntime, type RuntimeOptions } from './runtime-options.ts';
 
 export interface ConfigOptions extends Declarations {

@@ -61,7 +61,7 @@ export function createStoreLinks(declared: readonly Projection[], stores: Checke
 }
 
 /** Opens the pools of all stores apart from the log. No connection is opened before the first statement. */
-export function openReadStores(
+function openReadStores(
   { database, readStores: configured, gateway }: Config,
   home: ReadStore,
   links: StoreLinks,

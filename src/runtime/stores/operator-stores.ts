@@ -24,6 +24,8 @@ export interface OperatorConnections {
   readonly maxConnections?: number;
   /** @default no limit */
   readonly statementTimeoutMs?: number;
+  /** See {@link ReadStores}. */
+  readonly silent?: () => ReadonlySet<string>;
 }
 
 /**
@@ -35,7 +37,7 @@ export interface OperatorConnections {
 export function openOperatorStores(
   config: Pick<Config, 'database' | 'readStores' | 'gateway' | 'projections'>,
   url: string,
-  { maxConnections, ...options }: OperatorConnections,
+  { maxConnections, silent, ...options }: OperatorConnections,
 ): OperatorStores {
   const { prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
   const links = createStoreLinks(config.projections, config.readStores);
@@ -50,7 +52,7 @@ export function openOperatorStores(
   );
   const all = [home, ...apart];
   links.connect(new Map(all.map(({ name, db }) => [name, db])));
-  const stores = readStores(home, apart);
+  const stores = { ...readStores(home, apart), ...(silent ? { silent } : {}) };
   return {
     db: home.db,
     stores,

@@ -1,3 +1,5 @@
+import { RefoldError } from '../../errors.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import { type ReadStore, type ReadStores, readEachStore } from '../../store/read-store.ts';
 import { currentCopies } from '../../store/registry/copies.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
@@ -47,6 +49,17 @@ export function createStoreFinder(
     },
     copies: async () => (await read()).copies,
   };
+}
+
+/** The store that has both versions, whose rows can be compared there. @throws RefoldError `INVALID_TRANSITION` if each is in another one */
+export async function storeOfBoth(find: StoreFinder, older: Projection, newer: Projection): Promise<ReadStore> {
+  const store = await find.of(newer.name, newer.version);
+  const other = await find.of(older.name, older.version);
+  if (other.name === store.name) return store;
+  throw new RefoldError(
+    'INVALID_TRANSITION',
+    `${older.id} is in the store '${other.name}' and ${newer.id} in '${store.name}': rows are compared within one database. 'refold verify' compares each with the log, and 'refold changes ${newer.id}' shows what clients would lose.`,
+  );
 }
 
 function isVersion(name: string, version: number) {
