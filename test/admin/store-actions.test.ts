@@ -1,0 +1,3 @@
+import { actionsContract } from './actions-contract.ts';
+
+actionsContract('analytics');
