@@ -7,6 +7,7 @@ import { runCliHere } from '../support/cli-here.ts';
 import { startOwnServer } from '../support/own-server.ts';
 import type { PostgresCluster } from '../support/postgres-cluster.ts';
 import { until } from '../support/until.ts';
+import { applicationFile } from './application-file.ts';
 import { versionCommands } from './remote-commands.ts';
 
 /** All versions are in another server than the log. */
@@ -70,10 +71,21 @@ test('a store that is away is named by each list that lacks its versions', async
   });
   expect(status).toMatch(/^The read store 'analytics' does not respond: its versions are not listed/);
   expect(JSON.parse((await remote('status --json')).stdout).storesAway).toEqual(['analytics']);
+  const incomplete = "refold: The read store 'analytics' does not respond: what it has is not listed.\n";
   for (const line of ['history', 'dead-letters list', 'snapshot list', 'canary', 'shadow'])
-    expect((await remote(line)).stderr, line).toBe(
-      "refold: The read store 'analytics' does not respond: what it has is not listed.\n",
-    );
+    expect((await remote(line)).stderr, line).toBe(incomplete);
+  // With the databases, the same.
+  const config = await applicationFile('export default defineConfig({ projections: [balanceV1] });');
+  const env = {
+    DATABASE_URL: admin.database.url,
+    REFOLD_READ_STORES: JSON.stringify({ analytics: { url: server.url } }),
+    REFOLD_STORE: 'analytics',
+  };
+  for (const line of ['history', 'dead-letters list', 'dead-letters list --discarded', 'snapshot list', 'canary'])
+    expect(await runCliHere([...line.split(' '), '--config', config], env), line).toMatchObject({
+      code: 0,
+      stderr: incomplete,
+    });
   for (const line of ['pause balance@2 --reason agreed', 'snapshot list balance@2', 'verify balance@2'])
     expect(await remote(line), line).toMatchObject({
       code: 1,
