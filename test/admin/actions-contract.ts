@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type AdminRight, adminRights } from '../../src/config/admin-options.ts';
+import type { Placement } from '../../src/config/read-store-options.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
-import { createTestDatabase } from '../support/test-database.ts';
 import { type AdminUnderTest, startAdmin, tokens, usualTokens } from './admin-under-test.ts';
 import { fillOperated, operated, operatedState } from './operated-application.ts';
 
@@ -13,13 +13,25 @@ const close: (() => Promise<void>)[] = [];
 /** A token that has this right only. */
 const tokenOf = (right: AdminRight) => `token-for-the-right-${right}`;
 
-/** What holds for actions, whatever database has the versions. Called at the top of a test file. */
-export function actionsContract(store: 'default' | 'analytics'): void {
+/** A migrated database for the versions. */
+export interface VersionsStore {
+  readonly url: string;
+  readonly placement?: Placement;
+  drop(): Promise<void>;
+}
+
+/**
+ * What holds for actions, whatever database has the versions. Called at the top of a test file.
+ *
+ * @param createStore @default the versions are with the log
+ */
+export function actionsContract(createStore?: () => Promise<VersionsStore>): void {
   beforeAll(async () => {
     const own = adminRights.map((right) => ({ name: `has ${right}`, token: tokenOf(right), rights: [right] }));
     const gateway = { port: 0, admin: { tokens: [...usualTokens, ...own] } };
-    const apart = store === 'default' ? undefined : await createTestDatabase();
-    const stores = apart ? { readStores: { [store]: { url: apart.url } }, store } : {};
+    const apart = await createStore?.();
+    const analytics = apart && { url: apart.url, ...(apart.placement ? { placement: apart.placement } : {}) };
+    const stores = analytics ? { readStores: { analytics }, store: 'analytics' } : {};
     admin = await startAdmin({ ...operated, ...stores, gateway }, fillOperated);
     const log = createDatabase({ url: admin.database.url });
     databases = { log, versions: apart ? createDatabase({ url: apart.url }) : log };
@@ -33,8 +45,48 @@ export function actionsContract(store: 'default' | 'analytics'): void {
   afterAll(async () => {
     for (const one of close.splice(0).reverse()) await one();
   });
+  everyRead();
   eachAction();
   refusals();
+}
+
+function everyRead(): void {
+  test('every part of a version and every list is read', async () => {
+    const { version, ...lists } = await admin.data(`{
+      version(id: "strict@1") {
+        id state health actions lag lagEvents { value } lagTrend { lag } deadLetters { value }
+        table { rows bytes indexBytes indexes { name bytes scans } } snapshots { id } shadow { oneOf } pins { client }
+        history { items { operation } } runs { items { kind events } }
+      }
+      overview { processes { name } lostOwners { name } leases { unit } stores { isAway connections { used } } }
+      deadLetters(filter: { failed: true }) { items { of position blocked { value } } }
+      deadLetterGroups(by: [ERROR, STACK, EVENT, STREAM, OF]) { items { count waiting } }
+      discards(version: "strict@1") { items { position } }
+      auditLog(filter: { actor: "worker", projection: "strict" }) { items { operation } }
+      rows(version: "balance@2") { items { key } }
+      rowHistory(projection: "strict", key: "a") { items { states { outcome } } }
+      diff(older: "balance@1", newer: "balance@2") { rows }
+    }`);
+    expect(version).toMatchObject({
+      id: 'strict@1',
+      state: 'ACTIVE',
+      lagEvents: { value: 0 },
+      deadLetters: { value: 4 },
+      table: { indexes: [{ name: 'strict_v1_pkey' }] },
+      shadow: null,
+      history: { items: expect.arrayContaining([{ operation: 'ready → active' }]) },
+    });
+    expect(lists).toMatchObject({
+      overview: { processes: [{ name: 'admin-test' }], lostOwners: [], leases: [] },
+      deadLetters: { items: [2, 5].map((at) => ({ of: 'strict@1', position: String(at), blocked: { value: 1 } })) },
+      discards: { items: [] },
+      auditLog: { items: expect.arrayContaining([{ operation: 'building → ready' }]) },
+      rows: { items: [{ key: 'a' }, { key: 'b' }] },
+      rowHistory: { items: [{ states: [{ outcome: 'LEFT_OUT' }] }, { states: [{ outcome: 'LEFT_OUT' }] }] },
+      diff: { rows: '2' },
+    });
+    expect(lists.overview.stores.every(({ isAway }: { isAway: boolean }) => !isAway)).toBe(true);
+  });
 }
 
 const stateNow = () => Promise.all([operatedState(databases.log), operatedState(databases.versions)]);

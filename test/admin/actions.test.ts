@@ -1,3 +1,3 @@
 import { actionsContract } from './actions-contract.ts';
 
-actionsContract('default');
+actionsContract();
