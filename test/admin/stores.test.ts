@@ -254,6 +254,10 @@ test('a store that is away is named wherever its versions are missing, and the v
       extensions: { code: 'DATABASE_UNAVAILABLE' },
     });
   }
+  const retry = await preview({ retryDeadLetters: { filter: { of: 'strict@1' } } });
+  expect(retry.data.preview.refusal).toBe(
+    "The read store 'analytics' does not respond. In the other stores: There are no such dead letters.",
+  );
   const file = await fetch(`${admin.refold.url}/admin/audit.csv`, {
     headers: { authorization: `Bearer ${tokens.read}` },
   });

@@ -92,12 +92,17 @@ async function previewOf(services: ActionServices, input: DeadLettersInput, what
       ...(away.length > 0 ? [`${awayText(away)}: dead letters there are left.`] : []),
       ...undeclared.map((of) => `This process does not declare ${of}: its dead letters are left.`),
     ],
-    refusal: letters.length === 0 && next === null ? 'There are no such dead letters.' : null,
+    refusal: letters.length === 0 && next === null ? noneText(away) : null,
     concerns: { value: count.value, isExact: count.isExact && next === null },
     // Of ids, these very ones. Of a filter, those that are stored now.
     basis: input.ids ? letters.map((letter) => [letterId(letter), letter.attempts]) : null,
     bound: JSON.stringify(await boundsOf(services, input.filter?.of)),
   };
+}
+
+function noneText(away: readonly string[]): string {
+  const none = 'There are no such dead letters.';
+  return away.length === 0 ? none : `${awayText(away)}. In the other stores: ${none}`;
 }
 
 async function redeliver(

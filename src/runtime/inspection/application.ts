@@ -41,9 +41,8 @@ export async function dbOfVersion({ find }: Pick<InspectedApplication, 'find'>, 
   return (await find.of(name, version)).db;
 }
 
-/** What to tell an operator about stores that do not respond; undefined if there are none. */
-export function awayText(away: readonly string[]): string | undefined {
-  if (away.length === 0) return undefined;
+/** The beginning of a sentence about stores that do not respond, of which there is at least one. */
+export function awayText(away: readonly string[]): string {
   const names = away.map((name) => `'${name}'`).join(', ');
   return away.length === 1 ? `The read store ${names} does not respond` : `The read stores ${names} do not respond`;
 }
