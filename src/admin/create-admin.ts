@@ -12,12 +12,13 @@ import { limitPlugins } from '../gateway/policies/limits.ts';
 import type { HttpHandler } from '../gateway/requests/http-handler.ts';
 import { hidesKey } from '../projections/declaration/hidden-values.ts';
 import { createActions } from '../runtime/actions/actions.ts';
+import type { InspectedApplication } from '../runtime/inspection/application.ts';
 import { auditAsCsv } from '../runtime/inspection/audit-log.ts';
 import { createOverviewReader } from '../runtime/inspection/overview.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { type OperatorStores, openOperatorStores } from '../runtime/stores/operator-stores.ts';
 import { readStoredEvents, type StoredEvent } from '../store/browsing/search-events.ts';
 import { createEventLog } from '../store/event-log.ts';
-import { createDatabase } from '../store/postgres/database.ts';
 import { isOutage } from '../store/postgres/database-errors.ts';
 import { createCallerRecognition } from './access/recognize-caller.ts';
 import type { Caller } from './access/require-right.ts';
@@ -30,12 +31,17 @@ import type { AdminContext, AdminServices } from './types/builder.ts';
 export interface AdminParts {
   readonly config: Config;
   readonly admin: CheckedAdmin;
-  readonly runtime: Pick<Runtime, 'db' | 'log' | 'schemaEvolution' | 'reactors' | 'notifications'>;
+  readonly runtime: AdminRuntime;
   readonly url: string;
   /** The name of this process. */
   readonly process: string;
   readonly logger: Logger;
 }
+
+type AdminRuntime = Pick<
+  Runtime,
+  'db' | 'stores' | 'find' | 'log' | 'schemaEvolution' | 'reactors' | 'notifications' | 'storeProblems'
+>;
 
 /** The admin API of a process. */
 export interface Admin {
@@ -56,27 +62,10 @@ const limits = { maxDepth: 14, maxAliases: 60, maxTokens: 10_000 };
 const maxBodySize = 262_144;
 
 export function createAdmin(parts: AdminParts): Admin {
-  const { runtime, url, logger } = parts;
-  const { prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = parts.config.database;
-  const db = createDatabase({
-    ...{ url, prepare, sessions, answerTimeoutMs },
-    maxConnections: adminConnections,
-    statementTimeoutMs: parts.config.gateway.statementTimeout,
-    applicationName: 'refold-admin',
-  });
+  const { runtime, logger } = parts;
+  const databases = openForAdmin(parts);
   const stopping = new AbortController();
-  const application = {
-    db,
-    get log() {
-      return createEventLog(db, parts.config.families);
-    },
-    get config() {
-      return parts.config;
-    },
-    get schemaEvolution() {
-      return runtime.schemaEvolution;
-    },
-  };
+  const application = inspectedApplication(parts, databases);
   const services: AdminServices = {
     application,
     overview: createOverviewReader(application),
@@ -85,6 +74,10 @@ export function createAdmin(parts: AdminParts): Admin {
     },
     actions: createActions({
       db: runtime.db,
+      stores: runtime.stores,
+      get find() {
+        return runtime.find;
+      },
       get log() {
         return runtime.log;
       },
@@ -112,7 +105,7 @@ export function createAdmin(parts: AdminParts): Admin {
     multipart: false,
     maxRequestBodySize: maxBodySize,
     logging: false, // the mask logs
-    maskedErrors: { maskError: createAdminErrorMask(logger), errorMessage: '' },
+    maskedErrors: { maskError: createAdminErrorMask(logger, databases.stores.apart), errorMessage: '' },
     plugins: [...limitPlugins(limits)],
     context: ({ caller }) => ({ caller, services, events: eventLoader(services) }),
   });
@@ -126,7 +119,7 @@ export function createAdmin(parts: AdminParts): Admin {
     handler: handleAdminRequests({
       recognize: createCallerRecognition(() => parts.admin),
       operate,
-      audit: (filter) => auditAsCsv(db, filter),
+      audit: (filter) => auditAsCsv(application, filter),
       logger,
     }),
     endSubscriptions() {
@@ -137,7 +130,42 @@ export function createAdmin(parts: AdminParts): Admin {
     async close() {
       stopping.abort();
       await yoga.dispose();
-      await db.close();
+      await databases.close();
+    },
+  };
+}
+
+/** Few connections, and a time limit for each statement: reads of operators never take what clients need. */
+function openForAdmin(parts: AdminParts): OperatorStores {
+  const { database, readStores, gateway } = parts.config;
+  const declared = {
+    ...{ database, readStores, gateway },
+    get projections() {
+      return parts.config.projections;
+    },
+  };
+  return openOperatorStores(declared, parts.url, {
+    maxConnections: adminConnections,
+    statementTimeoutMs: gateway.statementTimeout,
+    applicationName: 'refold-admin',
+    silent: () => new Set(Object.keys(parts.runtime.storeProblems())),
+  });
+}
+
+function inspectedApplication(parts: AdminParts, { db, stores, find }: OperatorStores): InspectedApplication {
+  const { runtime } = parts;
+  return {
+    db,
+    stores,
+    find,
+    get log() {
+      return createEventLog(db, parts.config.families);
+    },
+    get config() {
+      return parts.config;
+    },
+    get schemaEvolution() {
+      return runtime.schemaEvolution;
     },
   };
 }

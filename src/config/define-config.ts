@@ -9,7 +9,13 @@ import { type CheckedDatabase, checkDatabase, type DatabaseOptions } from './dat
 import { checkDeclarations, type Declarations, distinctFamilies } from './declarations.ts';
 import { type CheckedGateway, checkGateway, type GatewayOptions } from './gateway-options.ts';
 import { invalidConfig, refuseUnknown } from './option-checks.ts';
-import { type CheckedReadStores, checkReadStores, placedIn, type ReadStoreOptions } from './read-store-options.ts';
+import {
+  type CheckedReadStores,
+  checkReadStores,
+  checkStoreConnections,
+  placedIn,
+  type ReadStoreOptions,
+} from './read-store-options.ts';
 import { type CheckedRuntime, checkRuntime, type RuntimeOptions } from './runtime-options.ts';
 
 export interface ConfigOptions extends Declarations {
@@ -96,6 +102,8 @@ export function defineConfig(options: ConfigOptions): Config {
   const checkedDatabase = checkDatabase(database);
   const checkedGateway = checkGateway(gateway);
   shareConnections({ database: checkedDatabase, projections, gateway: checkedGateway });
+  const checkedStores = checkReadStores(options.readStores ?? {}, options.store, projections);
+  checkStoreConnections(checkedStores, checkedGateway);
   return Object.freeze({
     kind: 'config',
     families,
@@ -104,7 +112,7 @@ export function defineConfig(options: ConfigOptions): Config {
     reactors: Object.freeze([...reactors]),
     imports: Object.freeze([...imports]),
     database: checkedDatabase,
-    readStores: checkReadStores(options.readStores ?? {}, options.store, projections),
+    readStores: checkedStores,
     store: options.store ?? defaultStore,
     runtime: checkRuntime(runtime, database),
     gateway: checkedGateway,

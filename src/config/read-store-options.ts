@@ -1,7 +1,7 @@
 import { invalidDeclaration } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import { defaultStore, type Projection } from '../projections/projection/projection.ts';
-import { least } from './connections.ts';
+import { adminConnections, least } from './connections.ts';
 import { checkDatabaseUrl } from './database-options.ts';
 import { checkNumbers, invalidConfig, type NumberRule, refuseUnknown } from './option-checks.ts';
 
@@ -11,7 +11,7 @@ export interface ReadStoreOptions {
   readonly url: string;
   /**
    * Maximum number of connections of this process to the store, in total: half for clients' reads, half for batches, one to own what the process
-   * maintains, one to listen. The minimum is 6.
+   * maintains, one to listen, and two for the admin page if it is served. The minimum is 6, or 8 with the admin page.
    * @default 26
    */
   readonly maxConnections?: number;
@@ -120,12 +120,33 @@ function checkTargets({ id, store, relations }: Projection, all: readonly Projec
   }
 }
 
-/** How the connections of a process to a store are divided. In addition it has one that owns, and one that listens. */
-export function shareStoreConnections({ maxConnections }: CheckedReadStore): {
-  readonly work: number;
-  readonly reads: number;
-} {
-  const shared = maxConnections - 2;
+/** Checks that a process has enough connections to each store. @throws RefoldError `INVALID_CONFIG` */
+export function checkStoreConnections(stores: CheckedReadStores, gateway: AdminUse): void {
+  for (const [name, store] of Object.entries(stores)) {
+    const needed = alone(gateway) + 2 * least;
+    if (store.maxConnections >= needed) continue;
+    throw invalidConfig(
+      `readStores.${name}.maxConnections is ${store.maxConnections}; this application needs ${needed} in a process: ` +
+        `${least} for batches, ${least} for reads, 1 for ownership, 1 for notifications, ${adminConnections} for the admin page.`,
+    );
+  }
+}
+
+interface AdminUse {
+  readonly admin: object | undefined;
+}
+
+/** One that owns, one that listens, and those of the admin page. */
+function alone({ admin }: AdminUse): number {
+  return 2 + (admin ? adminConnections : 0);
+}
+
+/** How the connections of a process to a store are divided, apart from those with a purpose of their own. */
+export function shareStoreConnections(
+  { maxConnections }: CheckedReadStore,
+  gateway: AdminUse,
+): { readonly work: number; readonly reads: number } {
+  const shared = maxConnections - alone(gateway);
   const reads = Math.max(least, Math.floor(shared / 2));
   return { work: shared - reads, reads };
 }

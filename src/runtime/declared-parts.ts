@@ -33,7 +33,7 @@ import { createRebuilds, type Rebuilds } from './rebuilds/rebuild-requests.ts';
 import { registerInStore } from './register-declarations.ts';
 import { maintainStore, maintainStoreApart } from './store-maintenance.ts';
 import { readsOfStores } from './stores/reads-of-stores.ts';
-import { createStoreFinder, lifecycleOfStores } from './stores/steps-of-stores.ts';
+import { createStoreFinder, lifecycleOfStores, type StoreFinder } from './stores/steps-of-stores.ts';
 import { createLifecycle, type Lifecycle } from './versions/lifecycle.ts';
 import type { Versions } from './versions/versions.ts';
 
@@ -73,6 +73,8 @@ export type StoreProblems = Readonly<Record<string, string>>;
 export interface DeclaredParts {
   readonly log: EventLog;
   readonly source: EventSource;
+  /** Finds the store of a version. */
+  readonly find: StoreFinder;
   readonly lifecycle: Lifecycle;
   readonly schemaEvolution: SchemaEvolution;
   readonly reactors: ReactorOperations;
@@ -114,13 +116,14 @@ export function declareParts(shared: SharedParts, config: Config, maintained: Ma
     answerTimeoutMs: config.database.answerTimeout,
     onAnswered: shared.outages.answered,
   });
-  const find = createStoreFinder(stores, config.projections);
+  const find = createStoreFinder(stores, config);
   const lifecycle = lifecycleOfStores(stores, find, (store) => createLifecycle(store.db, readSchema, config));
   const running = createRunningCount();
   let maintenance: Maintenance | undefined;
   return {
     log,
     source,
+    find,
     lifecycle,
     schemaEvolution: createSchemaEvolution({
       db,

@@ -37,7 +37,7 @@ import type { Rebuilds } from './rebuilds/rebuild-requests.ts';
 import { registerDeclarations } from './register-declarations.ts';
 import { openStores } from './stores/open-stores.ts';
 import { positionsOfStores } from './stores/positions-of-stores.ts';
-import { createStoreFinder } from './stores/steps-of-stores.ts';
+import { createStoreFinder, type StoreFinder } from './stores/steps-of-stores.ts';
 import type { Lifecycle } from './versions/lifecycle.ts';
 import { createVersions, type Versions } from './versions/versions.ts';
 
@@ -98,6 +98,7 @@ export interface Runtime {
   /** Why read stores apart from the log do not respond at present, by their names. */
   storeProblems(): StoreProblems;
   readonly stores: ReadStores;
+  readonly find: StoreFinder;
   /** The given logger, except that it counts failures caused by an unreachable database instead of logging each one. */
   readonly logger: Logger;
   /**
@@ -129,7 +130,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     const { db, reads, notifications, stores, links } = databases;
     await checkServer(db, readSchema);
     await checkSessions(db, { sessions });
-    if (stores.apart.length > 0) links.found(await createStoreFinder(stores, config.projections).copies());
+    if (stores.apart.length > 0) links.found(await createStoreFinder(stores, config).copies());
     const registration = { db, stores, readSchema, actor: owner, development };
     const { warnings, late } = await registerDeclarations(config, registration);
     for (const warning of warnings) logger.warn(warning);
@@ -217,6 +218,9 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       },
       get source() {
         return declared.source;
+      },
+      get find() {
+        return declared.find;
       },
       get lifecycle() {
         return declared.lifecycle;

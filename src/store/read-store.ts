@@ -26,6 +26,8 @@ export interface ReadStores {
   readonly apart: readonly ReadStore[];
   /** The store of a version. */
   of(version: { readonly store: string }): ReadStore;
+  /** The names of stores that are known not to respond, so lists do not wait for them. @default none are known */
+  silent?(): ReadonlySet<string>;
 }
 
 export function readStores(home: ReadStore, apart: readonly ReadStore[]): ReadStores {
@@ -41,18 +43,40 @@ export function readStores(home: ReadStore, apart: readonly ReadStore[]): ReadSt
   };
 }
 
+/** What was read in the stores that respond. */
+export interface FoundInStores<T> {
+  /** Of the store of the log first. */
+  readonly found: readonly T[];
+  /** The names of the stores apart from the log that do not respond: what they have is missing. */
+  readonly away: readonly string[];
+}
+
+/** Reads something in each store, at the same time. */
+export async function readEachStore<T>(
+  { home, apart, silent }: Pick<ReadStores, 'home' | 'apart' | 'silent'>,
+  read: (store: ReadStore) => Promise<T>,
+): Promise<FoundInStores<T>> {
+  const known = silent?.() ?? new Set();
+  const others = apart.map(async (store): Promise<readonly T[] | undefined> => {
+    if (known.has(store.name)) return undefined;
+    try {
+      return [await read(store)];
+    } catch (error) {
+      if (!isOutage(error)) throw error;
+      return undefined;
+    }
+  });
+  const [first, ...rest] = await Promise.all([read(home), ...others]);
+  const away = apart.flatMap(({ name }, index) => (rest[index] === undefined ? [name] : []));
+  return { found: [first, ...rest.flatMap((one) => one ?? [])], away };
+}
+
 /** Reads a list in each store, and returns all entries. Leaves out a store apart from the log that does not respond. */
 export async function inEachStore<T>(
-  { home, apart }: Pick<ReadStores, 'home' | 'apart'>,
+  stores: Pick<ReadStores, 'home' | 'apart' | 'silent'>,
   read: (db: Database) => Promise<readonly T[]>,
 ): Promise<T[]> {
-  const others = apart.map(({ db }) =>
-    read(db).catch((error: unknown): readonly T[] => {
-      if (isOutage(error)) return [];
-      throw error;
-    }),
-  );
-  return (await Promise.all([read(home.db), ...others])).flat();
+  return (await readEachStore(stores, ({ db }) => read(db))).found.flat();
 }
 
 /** An error that says which of several databases it concerns. */

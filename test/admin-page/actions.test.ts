@@ -2,7 +2,7 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAdminPage } from '../../scripts/build-admin.ts';
 import { launchBrowser } from '../support/browser.ts';
-import { type AdminPage, type Look, openPage } from './open-page.ts';
+import { type AdminPage, type Look, openPage, runInDialog } from './open-page.ts';
 import { code, openShop, operator, reader, type Shop } from './shop.ts';
 
 const looks: readonly Look[] = [
@@ -28,21 +28,8 @@ describe.each(looks)('$width wide and $scheme', (look) => {
 
   const reasons: string[] = [];
 
-  /** Runs an action in its dialog: waits for the preview, answers its questions, gives a reason, and returns what was done. */
   async function act(button: Locator, reason: string, fill?: (dialog: Locator) => Promise<void>): Promise<string> {
-    await button.click();
-    const dialog = admin.page.getByRole('dialog').last();
-    await dialog.locator('.preview .summary').waitFor();
-    await fill?.(dialog);
-    await dialog.getByLabel('Reason').fill(reason);
-    const run = dialog.locator('button[type=submit]:enabled');
-    await run.click();
-    const close = dialog.locator('footer').getByRole('button', { name: 'Close' });
-    await close.waitFor();
-    await dialog.locator('footer button:enabled', { hasText: 'Close' }).waitFor();
-    const outcome = await dialog.getByRole('status').innerText();
-    await close.click();
-    await dialog.waitFor({ state: 'detached' });
+    const outcome = await runInDialog(admin.page, button, reason, fill);
     reasons.push(reason);
     return outcome;
   }

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { examine } from '../support/browser.ts';
 
@@ -60,4 +60,26 @@ export async function openPage(browser: Browser, address: string, look: Look): P
     },
     close: () => context.close(),
   };
+}
+
+/** Runs an action in its dialog: waits for the preview, answers its questions, gives a reason, and returns what was done. */
+export async function runInDialog(
+  page: Page,
+  button: Locator,
+  reason: string,
+  fill?: (dialog: Locator) => Promise<void>,
+): Promise<string> {
+  await button.click();
+  const dialog = page.getByRole('dialog').last();
+  await dialog.locator('.preview .summary').waitFor();
+  await fill?.(dialog);
+  await dialog.getByLabel('Reason').fill(reason);
+  await dialog.locator('button[type=submit]:enabled').click();
+  const close = dialog.locator('footer').getByRole('button', { name: 'Close' });
+  await close.waitFor();
+  await dialog.locator('footer button:enabled', { hasText: 'Close' }).waitFor();
+  const outcome = await dialog.getByRole('status').innerText();
+  await close.click();
+  await dialog.waitFor({ state: 'detached' });
+  return outcome;
 }

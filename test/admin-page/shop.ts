@@ -120,7 +120,11 @@ export interface Shop {
   close(): Promise<void>;
 }
 
-export async function openShop(more: readonly Projection[] = []): Promise<Shop> {
+/** @param readStores of the versions in `more` */
+export async function openShop(
+  more: readonly Projection[] = [],
+  readStores: Readonly<Record<string, { readonly url: string }>> = {},
+): Promise<Shop> {
   const database = await createTestDatabase();
   code.isBroken = true;
   const start = (port: number, projections: readonly Projection[]) =>
@@ -129,6 +133,7 @@ export async function openShop(more: readonly Projection[] = []): Promise<Shop> 
         projections: [...projections, ...more],
         reactors: [mails],
         database: { url: database.url },
+        readStores,
         gateway: { port, admin: { tokens: [operator, reader] } },
       }),
       { logger: pino({ level: 'silent' }), name: 'shop-1' },

@@ -174,9 +174,9 @@ test('the audit log is a file of CSV, whose texts no spreadsheet runs', async ()
   });
   expect(response.headers.get('content-type')).toContain('text/csv');
   const lines = (await response.text()).trim().split('\r\n');
-  expect(lines[0]).toBe('at,of,operation,from,to,fromPosition,toPosition,actor,reason');
-  expect(lines[1]).toMatch(/,balance@1,operation,active,active,,,ada,resumed: again$/);
-  expect(lines[2]).toMatch(/,'=cmd\(\),"paused: a ""reason"", with all"$/);
+  expect(lines[0]).toBe('at,of,operation,from,to,fromPosition,toPosition,actor,reason,store');
+  expect(lines[1]).toMatch(/,balance@1,operation,active,active,,,ada,resumed: again,default$/);
+  expect(lines[2]).toMatch(/,'=cmd\(\),"paused: a ""reason"", with all",default$/);
   const wrong = await fetch(`${admin.refold.url}/admin/audit.csv?since=yesterday`, {
     headers: { authorization: `Bearer ${tokens.read}` },
   });

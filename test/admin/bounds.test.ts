@@ -8,11 +8,14 @@ import { readEventPage } from '../../src/runtime/inspection/events.ts';
 import { blockedBehind, readLetterGroups, readLetterPage } from '../../src/runtime/inspection/letters.ts';
 import { createOverviewReader } from '../../src/runtime/inspection/overview.ts';
 import { startRuntime } from '../../src/runtime/runtime.ts';
+import { createStoreFinder } from '../../src/runtime/stores/steps-of-stores.ts';
 import { readLagTrend, readRuns } from '../../src/store/browsing/browse-runs.ts';
 import { readTableFacts } from '../../src/store/browsing/table-facts.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { noNotifications } from '../../src/store/postgres/notifications.ts';
 import { countDeadLetters } from '../../src/store/processors/dead-letters.ts';
+import { readStores } from '../../src/store/read-store.ts';
 import type { Statement } from '../../src/store/statements/statement.ts';
 import { effort } from '../support/effort.ts';
 import { account, talliesOf } from '../support/sample-domain.ts';
@@ -119,30 +122,30 @@ test('with 200 versions, 50 processes and a million dead letters, no statement v
   const own = explaining(db);
   const log = createEventLog(own, config.families);
   const application = {
-    db: own,
+    ...storesOf(own),
     log,
     config,
     schemaEvolution: createSchemaEvolution({ db: own, dbOf: async () => own, declarations: config }),
   };
-  const actions = createActions({ db: own, log, config });
+  const actions = createActions(application);
   const long = { of: 'tally_7@1' };
   const reads: Record<string, () => Promise<unknown>> = {
     overview: () => createOverviewReader(application).read(),
-    letters: () => readLetterPage(own, {}, 50, null),
-    rareLetters: () => readLetterPage(own, { eventType: 'Opened' }, 50, null),
+    letters: () => readLetterPage(application, {}, 50, null),
+    rareLetters: () => readLetterPage(application, { eventType: 'Opened' }, 50, null),
     lettersInTheMiddle: () =>
-      readLetterPage(own, { ...long, failed: true }, 50, { of: 'tally_7@1', after: BigInt(letters / 2) }),
-    groups: () => readLetterGroups(own, {}, ['error', 'event', 'stream', 'of'], null),
+      readLetterPage(application, { ...long, failed: true }, 50, { of: 'tally_7@1', after: BigInt(letters / 2) }),
+    groups: () => readLetterGroups(application, {}, ['error', 'event', 'stream', 'of'], null),
     blocked: async () => {
       const {
         letters: [first],
-      } = await readLetterPage(own, {}, 1, null);
-      if (first) await blockedBehind(own, first);
+      } = await readLetterPage(application, {}, 1, null);
+      if (first) await blockedBehind(first);
     },
     events: () => readEventPage(application, {}, 'newest-first', 50, null),
     rareEvents: () => readEventPage(application, { types: ['account.Debited'] }, 'oldest-first', 50, null),
-    audit: () => readAuditPage(own, {}, 50, null),
-    auditOfNobody: () => readAuditPage(own, { actor: 'nobody' }, 50, null),
+    audit: () => readAuditPage(application, {}, 50, null),
+    auditOfNobody: () => readAuditPage(application, { actor: 'nobody' }, 50, null),
     runs: () => readRuns(own, { name: 'tally_7', version: 1, before: null, limit: 50 }),
     trend: () => readLagTrend(own, { name: 'tally_7', version: 1, minutes: 30, points: 30 }),
     table: () => readTableFacts(own, 'tally_7', 1),
@@ -175,17 +178,23 @@ test('the status of 200 versions counts many dead letters once, not once for eac
   expect(counted && visits(counted.plan, ['dead_letters'])).toBeLessThanOrEqual(letters);
 });
 
+/** An application whose only store is the database of the log. */
+function storesOf(one: Database) {
+  const stores = readStores({ name: 'default', url: one.url, db: one, reads: one, notifications: noNotifications }, []);
+  return { db: one, stores, find: createStoreFinder(stores, config) };
+}
+
 test('all dead letters are found page by page, although a page may end before it is full', async () => {
   const {
     letters: [first],
     next,
-  } = await readLetterPage(db, {}, 1, null);
+  } = await readLetterPage(storesOf(db), {}, 1, null);
   expect(first?.source).toMatchObject({ of: 'tally_7@1', isReactor: false });
   expect(next).not.toBeNull();
   let visited = 0;
   for (let after: Parameters<typeof readLetterGroups>[3] = null; ; ) {
     const page: Awaited<ReturnType<typeof readLetterGroups>> = await readLetterGroups(
-      db,
+      storesOf(db),
       { failed: true },
       ['error'],
       after,

@@ -8,6 +8,7 @@ import { fillOperated, operated, operatedState } from '../admin/operated-applica
 import { type CliResult, runCli, startCli } from '../support/cli.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { account } from '../support/sample-domain.ts';
+import { reactorCommands, versionCommands } from './remote-commands.ts';
 
 let admin: AdminUnderTest;
 let db: Database;
@@ -75,45 +76,8 @@ test('rows are compared by the gateway, and a difference is a failure for script
   await admin.database.administer(`update read_models.balance_v2 set movements = 2 where account_id = 'a'`);
 });
 
-// In this order: each leaves what the next one needs. With the right that it needs.
-const commands: readonly (readonly [line: string, right: string, before?: string])[] = [
-  ['shadow openings@2 --one-of 5', 'SHADOW'],
-  ['shadow openings@2 --stop', 'SHADOW'],
-  ['canary openings@2 --percent 10 --header X-Beta', 'CANARY'],
-  ['canary openings@2 --stop', 'CANARY'],
-  ['activate openings@2', 'ACTIVATE'],
-  ['rollback openings', 'ROLLBACK'],
-  ['pause openings@1', 'PAUSE'],
-  ['resume openings@1', 'PAUSE'],
-  ['rebuild openings@1 --detach', 'REBUILD'],
-  ['rebuild openings@1 --accept-dead-letters --detach', 'REBUILD', `update refold.rebuilds set held_reason = 'new'`],
-  ['rebuild openings@1 --cancel', 'REBUILD'],
-  ['snapshot take balance@1', 'SNAPSHOT'],
-  ['snapshot restore balance@1', 'SNAPSHOT'],
-  ['snapshot drop balance@1 --snapshot 1', 'SNAPSHOT'],
-  ['retire balance@1 --grace 1', 'RETIRE'],
-  ['dead-letters discard strict@1 --key a', 'DISCARD_DEAD_LETTERS'],
-  ['dead-letters recall strict@1', 'DISCARD_DEAD_LETTERS'],
-  ['reactor pause mails', 'REACTORS'],
-  ['reactor rewind mails 1', 'REACTORS'],
-  ['reactor skip mails 5', 'REACTORS'],
-  ['reactor resume mails', 'REACTORS'],
-  [
-    'reactor cancel mails 4',
-    'REACTORS',
-    `insert into refold.reactor_instances (reactor, position, event_id, event_type, stream_id, key, step, work, types, awaited_key, received)
-     values ('mails', 4, gen_random_uuid(), 'Opened', 'b', 'b', 'answer', '', '{}', '', '{}')`,
-  ],
-  [
-    'reactor withdraw mails 2',
-    'REACTORS',
-    `insert into refold.reactor_versions (reactor, version, from_position) values ('mails', 1, 0), ('mails', 2, 5) on conflict do nothing`,
-  ],
-  ['reactor forget mails', 'REACTORS'],
-];
-
 describe('actions', () => {
-  for (const [line, right, before] of commands)
+  for (const [line, right, before] of [...versionCommands, ...reactorCommands])
     test(`'${line}' is shown, needs the right ${right} and a reason, and is recorded`, async () => {
       if (before) await db.query({ text: before });
       const unchanged = await operatedState(db);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { underEnvironment } from '../../src/config/environment.ts';
+import { shareStoreConnections } from '../../src/config/read-store-options.ts';
 import { defineConfig, defineProjection, many, one, type Projection, t } from '../../src/index.ts';
 import { account, balanceV1, balanceV2 } from '../support/sample-domain.ts';
 
@@ -29,6 +30,19 @@ test('a store has a name, a URL and a number of connections', () => {
     expect(() => configured([], stores), problem).toThrow(
       expect.objectContaining({ code: 'INVALID_CONFIG', message: expect.stringContaining(problem) }),
     );
+});
+
+test('a process has enough connections to each store for the admin page, too', () => {
+  const admin = { tokens: [{ name: 'ada', token: 'a-token-of-ada-who-may-read', rights: 'read' as const }] };
+  const withAdmin = (maxConnections: number) =>
+    defineConfig({ readStores: { analytics: { url, maxConnections } }, gateway: { admin } });
+  expect(() => withAdmin(7)).toThrow(
+    'readStores.analytics.maxConnections is 7; this application needs 8 in a process: 2 for batches, 2 for reads, 1 for ownership, 1 for notifications, 2 for the admin page.',
+  );
+  const [store = expect.unreachable()] = Object.values(withAdmin(8).readStores);
+  expect(shareStoreConnections(store, { admin })).toEqual({ work: 2, reads: 2 });
+  expect(shareStoreConnections(store, { admin: undefined })).toEqual({ work: 3, reads: 3 });
+  expect(configured([], { analytics: { url, maxConnections: 6 } }).readStores).toMatchObject({ analytics: {} });
 });
 
 test('the store of the configuration is that of all projections that name none, and inline ones stay with the log', () => {

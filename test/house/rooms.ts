@@ -121,11 +121,11 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   'runtime/inspection': {
     purpose: 'what operators look at: versions, rows, events and dead letters, in bounded parts',
-    uses: ['activation', 'monitoring', 'reactors', 'reads', 'versions'],
+    uses: ['activation', 'monitoring', 'reactors', 'reads', 'stores', 'versions'],
   },
   'runtime/actions': {
     purpose: 'what operators do, each action with a preview by the same code',
-    uses: ['activation', 'dead-letters', 'inspection', 'monitoring', 'reactors', 'rebuilds', 'versions'],
+    uses: ['activation', 'dead-letters', 'inspection', 'monitoring', 'reactors', 'rebuilds', 'stores', 'versions'],
   },
   'schema/contract': { purpose: 'what the schema needs of the world', uses: [] },
   'schema/values': { purpose: 'values that clients write: cursors, identifiers, inputs', uses: ['contract'] },

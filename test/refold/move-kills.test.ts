@@ -31,7 +31,7 @@ const config = defineConfig({
 });
 const databases = openStores(config, database.url);
 const { stores } = databases;
-const find = createStoreFinder(stores, config.projections);
+const find = createStoreFinder(stores, config);
 const logger = pino({ level: process.env.LOG ?? 'silent' });
 afterAll(async () => {
   await workers.killAll();

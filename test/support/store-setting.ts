@@ -21,6 +21,8 @@ export interface Start {
   readonly storeUrl?: string;
   /** The name of the process. @default another one each time */
   readonly name?: string;
+  /** Of the admin API, with all rights. @default there is no admin API */
+  readonly adminToken?: string;
   /** Whether it has the store in its configuration. @default true */
   readonly knowsStore?: boolean;
 }
@@ -75,13 +77,15 @@ export function storeSetting(startStore: () => Promise<StoreServer> = startOwnSe
     acrossStores = false,
     storeUrl = server.url,
     knowsStore = true,
+    adminToken,
   }: Start = {}): Config {
+    const admin = adminToken && { tokens: [{ name: 'ada', token: adminToken, rights: 'all' as const }] };
     return defineConfig({
       projections,
       commands: [openAccount, credit],
       database: { url: log.url },
       ...(knowsStore ? { readStores: { analytics: { url: storeUrl, ...placed() } } } : {}),
-      gateway: { port: 0, positionTimeout: 60_000, acrossStores },
+      gateway: { port: 0, positionTimeout: 60_000, acrossStores, ...(admin ? { admin } : {}) },
     });
   }
 

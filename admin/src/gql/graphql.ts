@@ -304,7 +304,7 @@ export type AuditLogQueryVariables = Exact<{
 }>;
 
 
-export type AuditLogQuery = { auditLog: { next: string | null, items: Array<{ id: string, at: string, of: string, isReactor: boolean, operation: string, from: VersionState | null, to: VersionState | null, fromPosition: string | null, toPosition: string | null, actor: string, reason: string }> } };
+export type AuditLogQuery = { auditLog: { next: string | null, storesAway: Array<string>, items: Array<{ id: string, at: string, of: string, isReactor: boolean, operation: string, from: VersionState | null, to: VersionState | null, fromPosition: string | null, toPosition: string | null, actor: string, reason: string }> } };
 
 export type ReactorDetailQueryVariables = Exact<{
   name: string | number;
@@ -327,7 +327,7 @@ export type DeadLettersQueryVariables = Exact<{
 }>;
 
 
-export type DeadLettersQuery = { deadLetters: { next: string | null, items: Array<{ id: string, of: string, isReactor: boolean, position: string, eventType: string, streamId: string, key: unknown, attempts: number, at: string, requested: string | null, error: { message: string } | null }> } };
+export type DeadLettersQuery = { deadLetters: { next: string | null, storesAway: Array<string>, items: Array<{ id: string, of: string, isReactor: boolean, position: string, eventType: string, streamId: string, key: unknown, attempts: number, at: string, requested: string | null, error: { message: string } | null }> } };
 
 export type DeadLetterDetailQueryVariables = Exact<{
   id: string | number;
@@ -345,7 +345,7 @@ export type DeadLetterGroupsQueryVariables = Exact<{
 }>;
 
 
-export type DeadLetterGroupsQuery = { deadLetterGroups: { visited: number, next: string | null, items: Array<{ error: string | null, stack: string | null, eventType: string | null, streamId: string | null, of: string | null, count: number, waiting: number, firstPosition: string, lastAt: string }> } };
+export type DeadLetterGroupsQuery = { deadLetterGroups: { visited: number, next: string | null, storesAway: Array<string>, items: Array<{ error: string | null, stack: string | null, eventType: string | null, streamId: string | null, of: string | null, count: number, waiting: number, firstPosition: string, lastAt: string }> } };
 
 export type DiscardsQueryVariables = Exact<{
   version: string | number;
@@ -407,11 +407,11 @@ export type MeQuery = { me: { name: string, rights: Array<Right>, process: strin
 export type OverviewChangesSubscriptionVariables = Exact<{ [key: string]: never; }>;
 
 
-export type OverviewChangesSubscription = { overviewChanges: { removedVersions: Array<string>, removedReactors: Array<string>, overview: { at: string, head: string, horizon: string, appendsPerSecond: number, versionCount: number, stalls: Array<{ position: string, pid: number | null, seconds: number, text: string }>, health: Array<{ health: Health, count: number }>, deadLetters: { value: number, isExact: boolean }, processes: Array<{ name: string, role: string | null, versions: Array<string>, owns: Array<string>, startedAt: string, heartbeatAt: string }>, lostOwners: Array<{ name: string, units: number, seconds: number | null }>, leases: Array<{ unit: string, owner: string | null, expiresAt: string }>, connections: { limit: number, used: number, groups: Array<{ applicationName: string, state: string, count: number }> }, answers: Array<{ projection: string, version: string | null, canary: string | null, processes: Array<string> }> }, versions: Array<{ id: string, projection: string, number: number, state: VersionState, health: Health, isDeclared: boolean, answers: boolean, inline: string | null, position: string, head: string, lag: string, lagSeconds: number, progress: number, eventsPerSecond: number, etaSeconds: number | null, owner: string | null, heldReason: string | null, lagEvents: { value: number, isExact: boolean }, error: { message: string } | null, paused: { by: string, reason: string } | null, canary: { text: string } | null, rebuild: { form: string, progress: number } | null, deadLetters: { value: number, isExact: boolean } }>, reactors: Array<{ name: string, state: string, isDeclared: boolean, owner: string | null, position: string, head: string, lag: string, handled: string, skipped: string, nextDue: string | null, deadLetters: { value: number, isExact: boolean }, waiting: { value: number, isExact: boolean }, error: { message: string, at: string, code: string | null } | null }> } };
+export type OverviewChangesSubscription = { overviewChanges: { removedVersions: Array<string>, removedReactors: Array<string>, overview: { at: string, head: string, horizon: string, appendsPerSecond: number, versionCount: number, stalls: Array<{ position: string, pid: number | null, seconds: number, text: string }>, health: Array<{ health: Health, count: number }>, deadLetters: { value: number, isExact: boolean }, processes: Array<{ name: string, role: string | null, versions: Array<string>, owns: Array<string>, startedAt: string, heartbeatAt: string }>, lostOwners: Array<{ name: string, units: number, seconds: number | null }>, leases: Array<{ store: string, unit: string, owner: string | null, expiresAt: string }>, connections: { limit: number, used: number, groups: Array<{ applicationName: string, state: string, count: number }> }, stores: Array<{ name: string, isAway: boolean, versionCount: number, connections: { limit: number, used: number, groups: Array<{ applicationName: string, state: string, count: number }> } | null }>, answers: Array<{ projection: string, version: string | null, canary: string | null, processes: Array<string> }> }, versions: Array<{ id: string, projection: string, number: number, store: string, state: VersionState, health: Health, isDeclared: boolean, answers: boolean, inline: string | null, position: string, head: string, lag: string, lagSeconds: number, progress: number, eventsPerSecond: number, etaSeconds: number | null, owner: string | null, heldReason: string | null, lagEvents: { value: number, isExact: boolean }, error: { message: string } | null, paused: { by: string, reason: string } | null, canary: { text: string } | null, rebuild: { form: string, progress: number } | null, deadLetters: { value: number, isExact: boolean } }>, reactors: Array<{ name: string, state: string, isDeclared: boolean, owner: string | null, position: string, head: string, lag: string, handled: string, skipped: string, nextDue: string | null, deadLetters: { value: number, isExact: boolean }, waiting: { value: number, isExact: boolean }, error: { message: string, at: string, code: string | null } | null }> } };
 
-export type OverviewPartsFragment = { at: string, head: string, horizon: string, appendsPerSecond: number, versionCount: number, stalls: Array<{ position: string, pid: number | null, seconds: number, text: string }>, health: Array<{ health: Health, count: number }>, deadLetters: { value: number, isExact: boolean }, processes: Array<{ name: string, role: string | null, versions: Array<string>, owns: Array<string>, startedAt: string, heartbeatAt: string }>, lostOwners: Array<{ name: string, units: number, seconds: number | null }>, leases: Array<{ unit: string, owner: string | null, expiresAt: string }>, connections: { limit: number, used: number, groups: Array<{ applicationName: string, state: string, count: number }> }, answers: Array<{ projection: string, version: string | null, canary: string | null, processes: Array<string> }> };
+export type OverviewPartsFragment = { at: string, head: string, horizon: string, appendsPerSecond: number, versionCount: number, stalls: Array<{ position: string, pid: number | null, seconds: number, text: string }>, health: Array<{ health: Health, count: number }>, deadLetters: { value: number, isExact: boolean }, processes: Array<{ name: string, role: string | null, versions: Array<string>, owns: Array<string>, startedAt: string, heartbeatAt: string }>, lostOwners: Array<{ name: string, units: number, seconds: number | null }>, leases: Array<{ store: string, unit: string, owner: string | null, expiresAt: string }>, connections: { limit: number, used: number, groups: Array<{ applicationName: string, state: string, count: number }> }, stores: Array<{ name: string, isAway: boolean, versionCount: number, connections: { limit: number, used: number, groups: Array<{ applicationName: string, state: string, count: number }> } | null }>, answers: Array<{ projection: string, version: string | null, canary: string | null, processes: Array<string> }> };
 
-export type VersionLineFragment = { id: string, projection: string, number: number, state: VersionState, health: Health, isDeclared: boolean, answers: boolean, inline: string | null, position: string, head: string, lag: string, lagSeconds: number, progress: number, eventsPerSecond: number, etaSeconds: number | null, owner: string | null, heldReason: string | null, lagEvents: { value: number, isExact: boolean }, error: { message: string } | null, paused: { by: string, reason: string } | null, canary: { text: string } | null, rebuild: { form: string, progress: number } | null, deadLetters: { value: number, isExact: boolean } };
+export type VersionLineFragment = { id: string, projection: string, number: number, store: string, state: VersionState, health: Health, isDeclared: boolean, answers: boolean, inline: string | null, position: string, head: string, lag: string, lagSeconds: number, progress: number, eventsPerSecond: number, etaSeconds: number | null, owner: string | null, heldReason: string | null, lagEvents: { value: number, isExact: boolean }, error: { message: string } | null, paused: { by: string, reason: string } | null, canary: { text: string } | null, rebuild: { form: string, progress: number } | null, deadLetters: { value: number, isExact: boolean } };
 
 export type ReactorLineFragment = { name: string, state: string, isDeclared: boolean, owner: string | null, position: string, head: string, lag: string, handled: string, skipped: string, nextDue: string | null, deadLetters: { value: number, isExact: boolean }, waiting: { value: number, isExact: boolean }, error: { message: string, at: string, code: string | null } | null };
 
@@ -427,7 +427,7 @@ export type VersionDetailQueryVariables = Exact<{
 }>;
 
 
-export type VersionDetailQuery = { version: { startsAfter: string | null, eventsFolded: string, eventsSkipped: string, retries: string, missingIndexes: Array<string>, actions: Array<ActionName>, id: string, projection: string, number: number, state: VersionState, health: Health, isDeclared: boolean, answers: boolean, inline: string | null, position: string, head: string, lag: string, lagSeconds: number, progress: number, eventsPerSecond: number, etaSeconds: number | null, owner: string | null, heldReason: string | null, retrying: { position: string, attempts: number, message: string, nextAt: string } | null, partitions: Array<{ number: number, processor: string, owner: string | null, position: string, lag: string, error: { message: string, at: string } | null }>, error: { message: string, at: string, code: string | null } | null, paused: { by: string, reason: string, since: string } | null, canary: { percent: number, header: string | null, headerValue: string | null, text: string, operations: number, errors: number, otherOperations: number, otherErrors: number } | null, shadow: { oneOf: number, startedAt: string, stoppedAt: string | null, same: number, different: number, failed: number, skipped: number, examples: Array<{ operation: string, path: string, times: number, older: string | null, newer: string | null, seenAt: string }> } | null, rebuild: { form: string, position: string, startedAtPosition: string, snapshot: string | null, progress: number, eventsPerSecond: number, etaSeconds: number | null, requestedBy: string, reason: string, owner: string | null, heldReason: string | null, error: { message: string, at: string } | null } | null, verification: { kind: string, endedAt: string, position: string, rowsCompared: string, differences: string, foundAt: string | null, samples: Array<{ key: string, kind: string, columns: Array<string> }> } | null, lagTrend: Array<{ at: string, lag: string }>, snapshots: Array<{ id: string, position: string, takenAt: string }>, lagEvents: { value: number, isExact: boolean }, deadLetters: { value: number, isExact: boolean } } | null };
+export type VersionDetailQuery = { version: { startsAfter: string | null, eventsFolded: string, eventsSkipped: string, retries: string, missingIndexes: Array<string>, actions: Array<ActionName>, id: string, projection: string, number: number, store: string, state: VersionState, health: Health, isDeclared: boolean, answers: boolean, inline: string | null, position: string, head: string, lag: string, lagSeconds: number, progress: number, eventsPerSecond: number, etaSeconds: number | null, owner: string | null, heldReason: string | null, copies: Array<{ store: string, position: string, isArriving: boolean, heldReason: string | null, error: { message: string } | null }>, retrying: { position: string, attempts: number, message: string, nextAt: string } | null, partitions: Array<{ number: number, processor: string, owner: string | null, position: string, lag: string, error: { message: string, at: string } | null }>, error: { message: string, at: string, code: string | null } | null, paused: { by: string, reason: string, since: string } | null, canary: { percent: number, header: string | null, headerValue: string | null, text: string, operations: number, errors: number, otherOperations: number, otherErrors: number } | null, shadow: { oneOf: number, startedAt: string, stoppedAt: string | null, same: number, different: number, failed: number, skipped: number, examples: Array<{ operation: string, path: string, times: number, older: string | null, newer: string | null, seenAt: string }> } | null, rebuild: { form: string, position: string, startedAtPosition: string, snapshot: string | null, progress: number, eventsPerSecond: number, etaSeconds: number | null, requestedBy: string, reason: string, owner: string | null, heldReason: string | null, error: { message: string, at: string } | null } | null, verification: { kind: string, endedAt: string, position: string, rowsCompared: string, differences: string, foundAt: string | null, samples: Array<{ key: string, kind: string, columns: Array<string> }> } | null, lagTrend: Array<{ at: string, lag: string }>, snapshots: Array<{ id: string, position: string, takenAt: string }>, lagEvents: { value: number, isExact: boolean }, deadLetters: { value: number, isExact: boolean } } | null };
 
 export type VersionHistoryQueryVariables = Exact<{
   id: string | number;
@@ -435,7 +435,7 @@ export type VersionHistoryQueryVariables = Exact<{
 }>;
 
 
-export type VersionHistoryQuery = { version: { id: string, history: { next: string | null, items: Array<{ id: string, at: string, of: string, isReactor: boolean, operation: string, from: VersionState | null, to: VersionState | null, fromPosition: string | null, toPosition: string | null, actor: string, reason: string }> } } | null };
+export type VersionHistoryQuery = { version: { id: string, history: { next: string | null, storesAway: Array<string>, items: Array<{ id: string, at: string, of: string, isReactor: boolean, operation: string, from: VersionState | null, to: VersionState | null, fromPosition: string | null, toPosition: string | null, actor: string, reason: string }> } } | null };
 
 export type VersionRunsQueryVariables = Exact<{
   id: string | number;
@@ -553,6 +553,7 @@ export const OverviewPartsFragmentDoc = new TypedDocumentString(`
     seconds
   }
   leases {
+    store
     unit
     owner
     expiresAt
@@ -564,6 +565,20 @@ export const OverviewPartsFragmentDoc = new TypedDocumentString(`
       applicationName
       state
       count
+    }
+  }
+  stores {
+    name
+    isAway
+    versionCount
+    connections {
+      limit
+      used
+      groups {
+        applicationName
+        state
+        count
+      }
     }
   }
   answers {
@@ -579,6 +594,7 @@ export const VersionLineFragmentDoc = new TypedDocumentString(`
   id
   projection
   number
+  store
   state
   health
   isDeclared
@@ -780,6 +796,7 @@ export const AuditLogDocument = new TypedDocumentString(`
       ...AuditLine
     }
     next
+    storesAway
   }
 }
     fragment AuditLine on AuditEntry {
@@ -892,6 +909,7 @@ export const DeadLettersDocument = new TypedDocumentString(`
       requested
     }
     next
+    storesAway
   }
 }
     `) as unknown as TypedDocumentString<DeadLettersQuery, DeadLettersQueryVariables>;
@@ -941,6 +959,7 @@ export const DeadLetterGroupsDocument = new TypedDocumentString(`
     }
     visited
     next
+    storesAway
   }
 }
     `) as unknown as TypedDocumentString<DeadLetterGroupsQuery, DeadLetterGroupsQueryVariables>;
@@ -1145,6 +1164,7 @@ export const OverviewChangesDocument = new TypedDocumentString(`
     seconds
   }
   leases {
+    store
     unit
     owner
     expiresAt
@@ -1158,6 +1178,20 @@ export const OverviewChangesDocument = new TypedDocumentString(`
       count
     }
   }
+  stores {
+    name
+    isAway
+    versionCount
+    connections {
+      limit
+      used
+      groups {
+        applicationName
+        state
+        count
+      }
+    }
+  }
   answers {
     projection
     version
@@ -1169,6 +1203,7 @@ fragment VersionLine on Version {
   id
   projection
   number
+  store
   state
   health
   isDeclared
@@ -1248,6 +1283,15 @@ export const VersionDetailDocument = new TypedDocumentString(`
     query VersionDetail($id: ID!) {
   version(id: $id) {
     ...VersionLine
+    copies {
+      store
+      position
+      isArriving
+      heldReason
+      error {
+        message
+      }
+    }
     startsAfter
     eventsFolded
     eventsSkipped
@@ -1353,6 +1397,7 @@ export const VersionDetailDocument = new TypedDocumentString(`
   id
   projection
   number
+  store
   state
   health
   isDeclared
@@ -1399,6 +1444,7 @@ export const VersionHistoryDocument = new TypedDocumentString(`
         ...AuditLine
       }
       next
+      storesAway
     }
   }
 }

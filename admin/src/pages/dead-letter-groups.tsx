@@ -9,6 +9,7 @@ import {
 import { Section } from '../parts/figures.tsx';
 import { Ago, number } from '../parts/format.tsx';
 import { Problem } from '../parts/problem.tsx';
+import { StoresAway } from '../parts/stores.tsx';
 import { Loading, Pager, Table, type TableColumn } from '../parts/table.tsx';
 import { go, to } from '../router.ts';
 import { usePages } from '../server/use-query.ts';
@@ -60,6 +61,7 @@ export function LetterGroups({ filter, params }: LetterGroupsProps) {
           <p class="quiet-text" role="status">
             {number(visited)} dead letters counted{pages.hasNext || pages.page > 1 ? ' in this part' : ''}.
           </p>
+          <StoresAway names={pages.storesAway} />
           <Table
             caption="Groups of dead letters"
             columns={columnsFor(by, filter, pages.reload)}

@@ -4,12 +4,14 @@ import { Progress, Spark } from '../parts/chart.tsx';
 import { Figures, Section } from '../parts/figures.tsx';
 import { Filter } from '../parts/form.tsx';
 import { count, duration, number } from '../parts/format.tsx';
-import { HealthBadge, healthOrder, healths, Notice } from '../parts/marks.tsx';
+import { HealthBadge, healthOrder, healths } from '../parts/marks.tsx';
+import { storeText } from '../parts/stores.tsx';
 import { Loading, Pager, Table, type TableColumn } from '../parts/table.tsx';
 import { go, to } from '../router.ts';
 import { type LagAt, live, rememberLags } from '../server/overview.ts';
 import { useStore } from '../server/store.ts';
 import { useQuery } from '../server/use-query.ts';
+import { Alerts } from './alerts.tsx';
 import { Processes } from './processes.tsx';
 
 const pageSize = 40;
@@ -47,29 +49,6 @@ function useOlderLags(isReady: boolean): void {
         lagTrend.map(({ at, lag }) => ({ at: Date.parse(at), lag: Number(lag) })),
       );
   }, [data]);
-}
-
-function Alerts({ overview: { stalls, lostOwners } }: { readonly overview: OverviewPartsFragment }) {
-  if (stalls.length + lostOwners.length === 0) return null;
-  return (
-    <div class="alerts">
-      {stalls.slice(0, 3).map(({ position, pid, text }) => (
-        <Notice key={`${position}-${pid}`} tone="bad" title="The log is held back.">
-          {text}
-        </Notice>
-      ))}
-      {stalls.length > 3 && <p>{stalls.length - 3} more sessions hold it back.</p>}
-      {lostOwners.map(({ name, units, seconds }) => (
-        <Notice
-          key={name}
-          tone="warn"
-          title={`${name} is silent${seconds == null ? '' : ` for ${duration(seconds)}`}.`}
-        >
-          It owns {units} {units === 1 ? 'unit' : 'units'} that no other process has taken over.
-        </Notice>
-      ))}
-    </div>
-  );
 }
 
 function Totals({ overview }: { readonly overview: OverviewPartsFragment }) {
@@ -175,6 +154,7 @@ function columnsWith(lags: ReadonlyMap<string, readonly LagAt[]>): readonly Tabl
       cell: (version) => (
         <>
           <a href={to(['versions', version.id])}>{version.id}</a>
+          {storeText(version.store) && <small>{storeText(version.store)}</small>}
           <Remark version={version} />
         </>
       ),

@@ -10,7 +10,10 @@ const size = 20;
 
 /** Which processes run, what each owns, and how the database's connections are used. */
 export function Processes({ overview }: { readonly overview: OverviewPartsFragment }) {
-  const { processes, connections, at } = overview;
+  const { processes, stores, at } = overview;
+  const groups = stores.flatMap(({ name, connections }) =>
+    (connections?.groups ?? []).map((group) => ({ store: name, ...group })),
+  );
   const [page, setPage] = useState(1);
   const shown = Math.min(page, Math.max(Math.ceil(processes.length / size), 1));
   return (
@@ -44,14 +47,15 @@ export function Processes({ overview }: { readonly overview: OverviewPartsFragme
       </Section>
       <Section title="Connections">
         <Table
-          caption="Connections to the database"
+          caption="Connections to the databases"
           columns={[
             { title: 'Program', isName: true, cell: ({ applicationName }) => applicationName || '(unnamed)' },
+            ...(stores.length > 1 ? [{ title: 'Store', cell: ({ store }: { readonly store: string }) => store }] : []),
             { title: 'State', cell: ({ state }) => state || 'unknown' },
             { title: 'Connections', isNumber: true, cell: ({ count }) => number(count) },
           ]}
-          items={connections.groups}
-          keyOf={({ applicationName, state }) => `${applicationName} ${state}`}
+          items={groups}
+          keyOf={({ store, applicationName, state }) => `${store} ${applicationName} ${state}`}
           empty="No connection is visible."
         />
       </Section>

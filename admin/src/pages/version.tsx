@@ -5,6 +5,7 @@ import { VersionDetailDocument, type VersionDetailQuery } from '../gql/graphql.t
 import { Ago, counted } from '../parts/format.tsx';
 import { HealthBadge, Notice } from '../parts/marks.tsx';
 import { Problem } from '../parts/problem.tsx';
+import { Copies, storeText } from '../parts/stores.tsx';
 import { Loading } from '../parts/table.tsx';
 import { to } from '../router.ts';
 import { live } from '../server/overview.ts';
@@ -123,6 +124,7 @@ function Standing({ version }: { readonly version: VersionDetail }) {
         {state.toLowerCase()}
         {answers ? ', answers clients' : ', answers no client'}
         {version.inline && `, inline: ${version.inline}`}
+        {storeText(version.store) && `, ${storeText(version.store)}`}
         {!version.isDeclared && ', not declared by this process'}
         {startsAfter && `, holds only events after position ${startsAfter}`}
       </p>
@@ -131,6 +133,7 @@ function Standing({ version }: { readonly version: VersionDetail }) {
           {error.message} (<Ago at={error.at} />) {error.code && <code>{error.code}</code>}
         </Notice>
       )}
+      <Copies version={version} />
       {heldReason && (
         <Notice tone="warn" title="Held.">
           {heldReason} <a href={to(['versions', version.id, 'rollout'])}>What changes for clients</a>

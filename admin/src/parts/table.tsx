@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { PagesState } from '../server/use-query.ts';
 import { Scrollable } from './figures.tsx';
 import { Problem } from './problem.tsx';
+import { StoresAway } from './stores.tsx';
 
 export interface TableColumn<T> {
   readonly title: string;
@@ -79,6 +80,7 @@ export function PagedTable<R, T>({ pages, empty, ...table }: PagedTableProps<R, 
   if (!pages.data && pages.isLoading) return <Loading />;
   return (
     <div class={pages.isLoading ? 'stale' : undefined} aria-busy={pages.isLoading}>
+      <StoresAway names={pages.storesAway} />
       <Table
         {...table}
         items={pages.items}

@@ -50,6 +50,8 @@ export function apiError(error: unknown): ApiError {
 export interface Page<T> {
   readonly items: readonly T[];
   readonly next?: string | null;
+  /** The read stores that do not respond, if the list is over all of them. */
+  readonly storesAway?: readonly string[];
 }
 
 export interface PagesState<R, T> extends QueryState<R> {
@@ -57,6 +59,7 @@ export interface PagesState<R, T> extends QueryState<R> {
   /** Counted from 1. */
   readonly page: number;
   readonly hasNext: boolean;
+  readonly storesAway: readonly string[];
   forward(): void;
   back(): void;
 }
@@ -78,6 +81,7 @@ export function usePages<R, V extends { after?: string | null | undefined }, T>(
     items: page?.items ?? [],
     page: afters.length + 1,
     hasNext: typeof next === 'string',
+    storesAway: page?.storesAway ?? [],
     forward: () => typeof next === 'string' && setPlace({ key, afters: [...afters, next] }),
     back: () => setPlace({ key, afters: afters.slice(0, -1) }),
   };

@@ -2,6 +2,7 @@ import { RefoldError } from '../../errors.ts';
 import { hiddenText, hidesKey } from '../../projections/declaration/hidden-values.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import { declaredVersionOf, versionName } from '../../runtime/inspection/application.ts';
+import { storeOfBoth } from '../../runtime/stores/steps-of-stores.ts';
 import { diffVersions, type VersionDiff as VersionDifference } from '../../runtime/verification/diff.ts';
 import { readClients, readUsagePage } from '../../store/browsing/browse-usage.ts';
 import { recordedDays } from '../../store/registry/field-usage.ts';
@@ -93,10 +94,11 @@ builder.queryFields((t) => ({
     args: { older: t.arg.id({ required: true }), newer: t.arg.id({ required: true }) },
     resolve: async (_, { older, newer }, { services, caller }) => {
       requireRight(caller, 'verify');
-      const { db, config } = services.application;
+      const { find, config } = services.application;
       const [a, b] = [declaredVersionOf(config, older), declaredVersionOf(config, newer)];
       if (a.name !== b.name)
         throw new RefoldError('BAD_USER_INPUT', `'${older}' and '${newer}' are versions of different projections.`);
+      const { db } = await storeOfBoth(find, a, b);
       const diff = await services.heavy(() => diffVersions(db, config.database.readSchema, a, b));
       return { older, newer, diff: { ...diff, samples: hidesKey(a) || hidesKey(b) ? [] : shownSamples(diff, [a, b]) } };
     },

@@ -1,4 +1,4 @@
-import { versionName } from '../../runtime/inspection/application.ts';
+import { dbOfVersion, versionName } from '../../runtime/inspection/application.ts';
 import { readLetter, readLetterGroups, readLetterPage } from '../../runtime/inspection/letters.ts';
 import { readDiscardPage } from '../../store/browsing/browse-letters.ts';
 import { DeadLetterFilter, letterFilter } from '../types/action-types.ts';
@@ -13,10 +13,11 @@ builder.queryFields((t) => ({
     description: 'Dead letters of the versions and reactors in use, in the order in which they were stored.',
     args: { filter: t.arg({ type: DeadLetterFilter }), first: t.arg.int({ defaultValue: 50 }), after: t.arg.string() },
     resolve: async (_, { filter, first, after }, { services }) => {
-      const { db } = services.application;
+      const { application } = services;
+      const size = pageSize(first, 50);
       const place = placeAt(after, isLetterPlace);
-      const { letters, next } = await readLetterPage(db, letterFilter(filter as never), pageSize(first, 50), place);
-      return { items: [...letters], next: next && cursor(next) };
+      const { letters, next, away } = await readLetterPage(application, letterFilter(filter as never), size, place);
+      return { items: [...letters], next: next && cursor(next), away };
     },
   }),
   deadLetter: t.field({
@@ -24,7 +25,7 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'One dead letter. Null if it is gone.',
     args: { id: t.arg.id({ required: true }) },
-    resolve: (_, { id }, { services }) => readLetter(services.application.db, id),
+    resolve: (_, { id }, { services }) => readLetter(services.application, id),
   }),
   deadLetterGroups: t.field({
     type: DeadLetterGroups,
@@ -36,9 +37,10 @@ builder.queryFields((t) => ({
       after: t.arg.string(),
     },
     resolve: async (_, { by, filter, after }, { services }) => {
-      const { db } = services.application;
-      const found = await readLetterGroups(db, letterFilter(filter as never), by, placeAt(after, isLetterPlace));
-      return { items: [...found.groups], visited: found.visited, next: found.next && cursor(found.next) };
+      const chosen = letterFilter(filter as never);
+      const found = await readLetterGroups(services.application, chosen, by, placeAt(after, isLetterPlace));
+      const { groups, visited, next, away } = found;
+      return { items: [...groups], visited, next: next && cursor(next), away };
     },
   }),
   discards: t.field({
@@ -48,7 +50,7 @@ builder.queryFields((t) => ({
     resolve: async (_, { version, first, after }, { services }) => {
       const limit = pageSize(first, 50);
       const place = placeAt(after, isKeyPlace)?.key as readonly [bigint, string] | undefined; // written below
-      const items = await readDiscardPage(services.application.db, {
+      const items = await readDiscardPage(await dbOfVersion(services.application, version), {
         ...versionName(version),
         after: place ?? null,
         limit,

@@ -1,3 +1,5 @@
+import { foundOrAway } from '../../runtime/inspection/application.ts';
+import { namesAway } from '../../runtime/inspection/overview.ts';
 import { ActionInput, actionOf, Preview, withoutNulls } from '../types/action-types.ts';
 import { AuditPage } from '../types/audit-types.ts';
 import { builder } from '../types/builder.ts';
@@ -37,22 +39,30 @@ builder.queryType({
         after: t.arg.string(),
       },
       resolve: async (_, { search, health, first, after }, { services }) => {
-        const { versions } = await services.overview.read();
+        const { versions, stores } = await services.overview.read();
         const matching = versions.filter(
           (one) => one.id.includes(search ?? '') && (health?.includes(one.health) ?? true),
         );
         const start = placeAt(after, isNumber) ?? 0;
         const end = start + pageSize(first, 100);
-        return { items: matching.slice(start, end), next: end < matching.length ? cursor(end) : null };
+        const next = end < matching.length ? cursor(end) : null;
+        return { items: matching.slice(start, end), next, away: namesAway(stores) };
       },
     }),
     version: t.field({
       type: Version,
       nullable: true,
-      description: 'Such as `cart_summary@2`. Null if the registry does not know it.',
+      description:
+        'Such as `cart_summary@2`. Null if no registry knows it; `DATABASE_UNAVAILABLE` if a read store that may have it does not respond.',
       args: { id: t.arg.id({ required: true }) },
-      resolve: async (_, { id }, { services }) =>
-        (await services.overview.read()).versions.find((one) => one.id === id) ?? null,
+      resolve: async (_, { id }, { services }) => {
+        const { versions, stores } = await services.overview.read();
+        return foundOrAway(
+          versions.find((one) => one.id === id),
+          id,
+          namesAway(stores),
+        );
+      },
     }),
     reactors: t.field({
       type: [Reactor],

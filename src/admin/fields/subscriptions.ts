@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { createEventTail } from '../../runtime/consumers/tail-events.ts';
-import { declaredVersionOf } from '../../runtime/inspection/application.ts';
+import { dbOfVersion, declaredVersionOf } from '../../runtime/inspection/application.ts';
 import { eventConditions } from '../../runtime/inspection/events.ts';
 import type { InspectedReactor, InspectedVersion, Overview } from '../../runtime/inspection/overview.ts';
 import { type Verification, verifyVersion } from '../../runtime/verification/verify.ts';
@@ -93,8 +93,9 @@ async function* verification(
   oneOf: number,
   signal: AbortSignal,
 ): AsyncGenerator<Progress> {
-  const { db, log, config } = services.application;
+  const { log, config } = services.application;
   const projection = declaredVersionOf(config, id);
+  const db = await dbOfVersion(services.application, id);
   let progress: Progress = { position: 0n, of: await log.head(), result: null };
   let done: Verification | undefined;
   const work = services

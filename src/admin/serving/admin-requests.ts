@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { HttpHandler } from '../../gateway/requests/http-handler.ts';
 import type { AuditFilter } from '../../runtime/inspection/audit-log.ts';
+import { isOutage } from '../../store/postgres/database-errors.ts';
 import type { RecognizeCaller } from '../access/recognize-caller.ts';
 import type { Caller } from '../access/require-right.ts';
 
@@ -10,7 +11,7 @@ export interface AdminRequestsOptions {
   /** Answers an operation of a caller. */
   readonly operate: (req: IncomingMessage, res: ServerResponse, caller: Caller) => void;
   /** The audit log as CSV. */
-  readonly audit: (filter: AuditFilter) => AsyncIterable<string>;
+  readonly audit: (filter: AuditFilter) => AsyncGenerator<string>;
   readonly logger: Logger;
 }
 
@@ -57,6 +58,8 @@ export function handleAdminRequests({ recognize, operate, audit, logger }: Admin
     answer(req, res, url).catch((error: unknown) => {
       logger.error({ err: error }, 'a request of the admin API failed');
       if (res.headersSent) res.destroy();
+      else if (isOutage(error))
+        refuse(res, 503, 'DATABASE_UNAVAILABLE', (error as Error).message); // of a RefoldError
       else refuse(res, 500, 'INTERNAL_SERVER_ERROR', 'Something went wrong. Details are in the server log.');
     });
   };
@@ -86,14 +89,17 @@ function filterOf(given: URLSearchParams): AuditFilter | string {
   return { ...others, ...(version === undefined ? {} : { version: Number(version) }) };
 }
 
-async function sendCsv(res: ServerResponse, parts: AsyncIterable<string>): Promise<void> {
+/** Nothing is sent before the first part is there, so its failure has a status. */
+async function sendCsv(res: ServerResponse, parts: AsyncGenerator<string>): Promise<void> {
+  const first = await parts.next();
   res.writeHead(200, {
     'content-type': 'text/csv; charset=utf-8; header=present',
     'content-disposition': 'attachment; filename="audit.csv"',
   });
-  for await (const part of parts) {
+  for (let part = first; !part.done; part = await parts.next()) {
     if (res.destroyed) return;
-    if (!res.write(part)) await new Promise<void>((resolve) => void res.once('drain', resolve).once('close', resolve));
+    if (!res.write(part.value))
+      await new Promise<void>((resolve) => void res.once('drain', resolve).once('close', resolve));
   }
   res.end();
 }

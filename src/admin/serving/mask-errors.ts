@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { GraphQLError } from 'graphql';
 import type { Logger } from 'pino';
 import { RefoldError, type RefoldErrorCode } from '../../errors.ts';
-import { sqlStateOf } from '../../store/postgres/database-errors.ts';
+import { databaseAddress, sqlStateOf } from '../../store/postgres/database-errors.ts';
+import { errorInStore, type ReadStore } from '../../store/read-store.ts';
 
 // Their messages are for operators, who may see all of them.
 const shown: readonly RefoldErrorCode[] = [
@@ -22,11 +23,24 @@ const shown: readonly RefoldErrorCode[] = [
 const statementTimeout = '57014';
 const lockTimeout = '55P03';
 
-/** Converts errors into what the admin API answers: expected ones with their code and message, the others logged with an id. */
-export function createAdminErrorMask(logger: Logger): (error: unknown) => GraphQLError {
+/**
+ * Converts errors into what the admin API answers: expected ones with their code and message, the others logged with an id.
+ *
+ * @param apart the read stores beside the log, which an error names if its database is one of theirs
+ */
+export function createAdminErrorMask(
+  logger: Logger,
+  apart: readonly Pick<ReadStore, 'name' | 'url'>[],
+): (error: unknown) => GraphQLError {
+  const stores = new Map(apart.map(({ name, url }) => [databaseAddress(url), name]));
+  const named = (error: RefoldError) => {
+    const store = stores.get(String(error.fields.address));
+    return store === undefined ? error : errorInStore(store, error);
+  };
   return (error) => {
     const located = error instanceof GraphQLError ? error : undefined;
-    const cause = rootCause(error);
+    const root = rootCause(error);
+    const cause = root instanceof RefoldError ? named(root) : root;
     const restated = (message: string, extensions: Record<string, unknown>) =>
       new GraphQLError(message, {
         ...(located?.nodes ? { nodes: located.nodes } : {}),

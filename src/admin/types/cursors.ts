@@ -37,8 +37,16 @@ export function isLetterPlace(place: unknown): place is LetterPlace {
 }
 
 export function isAuditPlace(place: unknown): place is AuditPlace {
-  const { versions, reactors } = (place ?? {}) as Partial<Record<keyof AuditPlace, unknown>>; // as above
-  return [versions, reactors].every((one) => one === null || one === 'first' || typeof one === 'bigint');
+  const { versions, reactors, away } = (place ?? {}) as Partial<Record<keyof AuditPlace, unknown>>; // as above
+  const isPlace = (one: unknown) => one === 'first' || typeof one === 'bigint';
+  return (
+    typeof versions === 'object' &&
+    versions !== null &&
+    Object.values(versions).every(isPlace) &&
+    (reactors === null || isPlace(reactors)) &&
+    Array.isArray(away) &&
+    away.every(isText)
+  );
 }
 
 export interface KeyPlace {

@@ -2,7 +2,7 @@ import { blockedBehind, type InspectedLetter, type LetterGroups, letterId } from
 import type { BrowsedDiscard } from '../../store/browsing/browse-letters.ts';
 import { builder } from './builder.ts';
 import { LogEvent } from './log-types.ts';
-import { Count } from './shared-types.ts';
+import { Count, storesAway } from './shared-types.ts';
 
 export const LetterError = builder.objectRef<{ readonly message: string; readonly stack?: string | undefined }>(
   'LetterError',
@@ -56,18 +56,21 @@ DeadLetter.implement({
     blocked: t.field({
       type: Count,
       description: 'How many later dead letters wait behind it.',
-      resolve: (letter, _args, { services }) => blockedBehind(services.application.db, letter),
+      resolve: (letter) => blockedBehind(letter),
     }),
   }),
 });
 
-export const DeadLetterPage = builder.objectRef<{ readonly items: InspectedLetter[]; readonly next: string | null }>(
-  'DeadLetterPage',
-);
+export const DeadLetterPage = builder.objectRef<{
+  readonly items: InspectedLetter[];
+  readonly next: string | null;
+  readonly away: readonly string[];
+}>('DeadLetterPage');
 DeadLetterPage.implement({
   fields: (t) => ({
     items: t.expose('items', { type: [DeadLetter] }),
     next: t.expose('next', { type: 'String', nullable: true }),
+    storesAway: t.field({ type: ['String'], description: storesAway, resolve: ({ away }) => [...away] }),
   }),
 });
 
@@ -94,6 +97,7 @@ export const DeadLetterGroups = builder.objectRef<{
   readonly items: LetterGroups['groups'][number][];
   readonly visited: number;
   readonly next: string | null;
+  readonly away: readonly string[];
 }>('DeadLetterGroups');
 DeadLetterGroups.implement({
   fields: (t) => ({
@@ -104,6 +108,7 @@ DeadLetterGroups.implement({
       nullable: true,
       description: '`after` to count on; null if all were visited.',
     }),
+    storesAway: t.field({ type: ['String'], description: storesAway, resolve: ({ away }) => [...away] }),
   }),
 });
 

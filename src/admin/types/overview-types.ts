@@ -76,6 +76,7 @@ LostOwner.implement({
       nullable: true,
       description: 'Seconds since its last heartbeat; null if there is no record of it.',
     }),
+    store: t.expose('store', { type: 'String', description: 'The read store of the units.' }),
   }),
 });
 
@@ -85,6 +86,7 @@ Lease.implement({
     unit: t.expose('unit', { type: 'String', description: 'Such as `processor cart_summary@2/0`.' }),
     owner: t.expose('owner', { type: 'String', nullable: true, description: 'The process. Null if it is not known.' }),
     expiresAt: t.expose('expiresAt', { type: 'DateTime' }),
+    store: t.expose('store', { type: 'String', description: 'The read store of the unit.' }),
   }),
 });
 
@@ -103,6 +105,24 @@ Connections.implement({
     limit: t.expose('limit', { type: 'Int', description: "The server's limit." }),
     used: t.expose('used', { type: 'Int', description: 'Connections to all databases of the server.' }),
     groups: t.field({ type: [ConnectionGroup], resolve: ({ groups }) => [...groups] }),
+  }),
+});
+
+export const Store = builder.objectRef<Reading['stores'][number]>('Store');
+Store.implement({
+  description: 'A read store: a database that has versions.',
+  fields: (t) => ({
+    name: t.expose('name', { type: 'ID', description: '`default` is the database of the log.' }),
+    isAway: t.expose('isAway', {
+      type: 'Boolean',
+      description: 'Whether it does not respond: its versions are missing from the overview, and their queries fail.',
+    }),
+    versionCount: t.field({ type: 'Int', resolve: ({ versions }) => versions }),
+    connections: t.expose('connections', {
+      type: Connections,
+      nullable: true,
+      description: 'Connections to it. Null if it does not respond.',
+    }),
   }),
 });
 
@@ -172,7 +192,12 @@ Overview.implement({
     leases: t.field({ type: [Lease], resolve: ({ leases }) => [...leases] }),
     connections: t.expose('connections', {
       type: Connections,
-      description: 'Connections to the database, by program and state.',
+      description: 'Connections to the database of the log, by program and state.',
+    }),
+    stores: t.field({
+      type: [Store],
+      description: 'All read stores, that of the log first.',
+      resolve: ({ stores }) => [...stores],
     }),
     answers: t.field({
       type: [Answer],

@@ -117,6 +117,9 @@ export const ActionName = builder.enumType('ActionName', {
   } as const,
 });
 
+/** The description of the field of that name, which each list over all read stores has. */
+export const storesAway = 'The read stores that do not respond: what they have is missing here.';
+
 export const Count = builder.objectRef<BoundedCount>('Count');
 Count.implement({
   description: 'A count that ends at a bound.',

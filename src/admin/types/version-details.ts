@@ -1,7 +1,7 @@
 import { RefoldError } from '../../errors.ts';
 import type { VersionSurroundings } from '../../runtime/actions/possible-actions.ts';
 import { countBound, type InspectedApplication } from '../../runtime/inspection/application.ts';
-import { type AuditEntry, type AuditFilter, readAuditPage } from '../../runtime/inspection/audit-log.ts';
+import { type AuditFilter, type InspectedEntry, readAuditPage } from '../../runtime/inspection/audit-log.ts';
 import type { InspectedVersion, Overview } from '../../runtime/inspection/overview.ts';
 import { listSnapshots } from '../../runtime/rebuilds/table-snapshots.ts';
 import { readDiscardPage } from '../../store/browsing/browse-letters.ts';
@@ -16,13 +16,18 @@ type After = string | null | undefined;
 type First = number | null | undefined;
 
 export async function auditPage(
-  { db }: InspectedApplication,
+  application: InspectedApplication,
   filter: AuditFilter,
   first: First,
   after: After,
-): Promise<{ readonly items: readonly AuditEntry[]; readonly next: string | null }> {
-  const { entries, next } = await readAuditPage(db, filter, pageSize(first, 50), placeAt(after, isAuditPlace));
-  return { items: entries, next: next && cursor(next) };
+): Promise<{
+  readonly items: readonly InspectedEntry[];
+  readonly next: string | null;
+  readonly away: readonly string[];
+}> {
+  const place = placeAt(after, isAuditPlace);
+  const { entries, next, away } = await readAuditPage(application, filter, pageSize(first, 50), place);
+  return { items: entries, next: next && cursor(next), away };
 }
 
 export function historyOf(application: InspectedApplication, { status }: InspectedVersion, first: First, after: After) {
@@ -33,8 +38,14 @@ export function historyOfReactor(application: InspectedApplication, reactor: str
   return auditPage(application, { reactor }, first, after);
 }
 
-export async function runsOf({ db }: InspectedApplication, { status }: InspectedVersion, first: First, after: After) {
+export async function runsOf(
+  { stores }: InspectedApplication,
+  { status }: InspectedVersion,
+  first: First,
+  after: After,
+) {
   const { name, version } = status;
+  const { db } = stores.of(status);
   const limit = pageSize(first, 50);
   const items = await readRuns(db, { name, version, before: placeAt(after, isText), limit });
   const last = items.at(-1);
@@ -45,8 +56,8 @@ const mostMinutes = 7 * 24 * 60;
 const mostPoints = 120;
 
 export function lagTrendOf(
-  { db }: InspectedApplication,
-  { status: { name, version } }: InspectedVersion,
+  { stores }: InspectedApplication,
+  { status }: InspectedVersion,
   minutes: number | null | undefined,
   points: number | null | undefined,
 ) {
@@ -56,11 +67,12 @@ export function lagTrendOf(
       'BAD_USER_INPUT',
       `A trend is of 1 to ${mostMinutes} minutes in 2 to ${mostPoints} points, found ${long} and ${many}.`,
     );
-  return readLagTrend(db, { name, version, minutes: long, points: many });
+  const { name, version } = status;
+  return readLagTrend(stores.of(status).db, { name, version, minutes: long, points: many });
 }
 
-export async function shadowOf({ db }: InspectedApplication, { status: { name, version } }: InspectedVersion) {
-  return (await readShadows(db, name, version))[0] ?? null;
+export async function shadowOf({ stores }: InspectedApplication, { status }: InspectedVersion) {
+  return (await readShadows(stores.of(status).db, status.name, status.version))[0] ?? null;
 }
 
 /** What else decides which actions it offers. */
@@ -72,7 +84,8 @@ export async function surroundingsOf(
   const { name, version: number } = version.status;
   const active = versions.filter(({ status }) => status.name === name && status.state === 'active');
   const shadow = await shadowOf(application, version);
-  const discards = await readDiscardPage(application.db, { name, version: number, after: null, limit: 1 });
+  const { db } = application.stores.of(version.status);
+  const discards = await readDiscardPage(db, { name, version: number, after: null, limit: 1 });
   return {
     isDeclared: version.declared !== undefined,
     isAboveActive:
@@ -82,19 +95,16 @@ export async function surroundingsOf(
   };
 }
 
-export async function snapshotsOf(
-  { db }: InspectedApplication,
-  { status: { name, version }, declared }: InspectedVersion,
-) {
-  const snapshots = await listSnapshots(db, name, version, countBound);
+export async function snapshotsOf({ stores }: InspectedApplication, { status, declared }: InspectedVersion) {
+  const snapshots = await listSnapshots(stores.of(status).db, status.name, status.version, countBound);
   return snapshots.map((snapshot) => ({
     snapshot,
     isOfThisCode: snapshot.codeFingerprint === declared?.codeFingerprint,
   }));
 }
 
-export async function tableOf({ db }: InspectedApplication, { status: { name, version } }: InspectedVersion) {
-  return (await readTableFacts(db, name, version)) ?? null;
+export async function tableOf({ stores }: InspectedApplication, { status }: InspectedVersion) {
+  return (await readTableFacts(stores.of(status).db, status.name, status.version)) ?? null;
 }
 
 export function columnsOf({ declared }: InspectedVersion) {
@@ -106,6 +116,7 @@ export function columnsOf({ declared }: InspectedVersion) {
   }));
 }
 
+/** Which fields clients use is with the log, whatever store has the version. */
 export function pinsOf({ db }: InspectedApplication, { id }: InspectedVersion, days: number | null | undefined) {
   return readPins(db, id, days ?? 30);
 }

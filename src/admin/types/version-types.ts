@@ -8,9 +8,10 @@ import {
 } from '../../runtime/inspection/overview.ts';
 import { AuditPage } from './audit-types.ts';
 import { builder } from './builder.ts';
+import { Copy } from './copy-types.ts';
 import { Overview } from './overview-types.ts';
 import { Reactor } from './reactor-types.ts';
-import { ActionName, Count, Health, ProcessorError, VersionState } from './shared-types.ts';
+import { ActionName, Count, Health, ProcessorError, storesAway, VersionState } from './shared-types.ts';
 import {
   columnsOf,
   historyOf,
@@ -45,6 +46,16 @@ Version.implement({
     id: t.expose('id', { type: 'ID', description: 'Such as `cart_summary@2`.' }),
     projection: t.field({ type: 'String', resolve: (one) => one.status.name }),
     number: t.field({ type: 'Int', resolve: (one) => one.status.version }),
+    store: t.field({
+      type: 'String',
+      description: 'The read store that has it; `default` is the database of the log.',
+      resolve: (one) => one.status.store,
+    }),
+    copies: t.field({
+      type: [Copy],
+      description: 'Its copies in other stores, while it moves.',
+      resolve: (one) => [...one.status.copies],
+    }),
     state: t.field({ type: VersionState, resolve: (one) => one.status.state }),
     health: t.expose('health', { type: Health }),
     isDeclared: t.field({
@@ -204,13 +215,16 @@ function isMoving({ state, paused, error }: InspectedVersion['status']): boolean
   return state !== 'retired' && paused === null && error === null;
 }
 
-export const VersionPage = builder.objectRef<{ readonly items: InspectedVersion[]; readonly next: string | null }>(
-  'VersionPage',
-);
+export const VersionPage = builder.objectRef<{
+  readonly items: InspectedVersion[];
+  readonly next: string | null;
+  readonly away: readonly string[];
+}>('VersionPage');
 VersionPage.implement({
   fields: (t) => ({
     items: t.expose('items', { type: [Version] }),
     next: t.expose('next', { type: 'String', nullable: true }),
+    storesAway: t.field({ type: ['String'], description: storesAway, resolve: ({ away }) => [...away] }),
   }),
 });
 

@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { defineCommand } from 'citty';
 import type { Config } from '../../config/define-config.ts';
-import { defaultStore } from '../../projections/projection/projection.ts';
 import { stallText } from '../../runtime/monitoring/stall-text.ts';
 import { readStatusOfStores, type VersionStatus } from '../../runtime/monitoring/status.ts';
 import type { ReactorStatus } from '../../runtime/reactors/reactor-operations.ts';
@@ -18,6 +17,7 @@ import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { duration, integer } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
+import { storeAwayText, storeLines } from '../shared/store-texts.ts';
 import { textTable } from '../shared/text-table.ts';
 import { reactorsToText } from './reactor-status.ts';
 import { answersToText, processesToText } from './status-processes.ts';
@@ -152,27 +152,6 @@ function toText(all: Report): string {
   return [...away, ...versions, ...reactions, ...held, ...lost, ...living].join('\n');
 }
 
-/** A store that is away must not be taken for one without versions. */
-function storeAwayText(name: string): string {
-  return `The read store '${name}' does not respond: its versions are not listed, and their queries get DATABASE_UNAVAILABLE. Start its server, or correct readStores.${name}.url; they catch up by themselves. 'refold rebuild VERSION --store ANOTHER' moves a version that has a copy there.`;
-}
-
-/** Where a version of another store than that of the log is, and its copies in others. */
-function storeLines({ name, version, store, copies, head }: RatedStatus): string[] {
-  const id = `${name}@${version}`;
-  const here = store === defaultStore ? [] : [`${id} is in the read store '${store}'`];
-  return [
-    ...here,
-    ...copies.map((copy) => {
-      const stopped = copy.error ? `; stopped: ${copy.error.message}` : '';
-      const held = copy.heldReason ? `; does not take over: ${copy.heldReason}` : '';
-      return copy.arriving
-        ? `${id} moves to the read store '${copy.store}': at position ${integer(copy.position)} of ${integer(head)}${stopped}${held}`
-        : `${id} has a copy in the store '${copy.store}', which a move has left: 'refold retire ${id} --store ${copy.store}' ends its maintenance, 'refold rebuild ${id} --store ${copy.store}' lets it answer again${stopped}`;
-    }),
-  ];
-}
-
 function partitionLines({ name, version, partitions }: RatedStatus): string[][] {
   if (partitions.length === 1) return [];
   return partitions.map(({ partition, processor, position, owner }) => [
@@ -209,7 +188,7 @@ function versionsToText(report: readonly RatedStatus[], missing: readonly string
       .concat(missing.map((id) => [id, 'not registered', '-', '-', '-', '-', '-', '-', '-'])),
   );
   const notes = report.flatMap((version) => [
-    ...storeLines(version),
+    ...storeLines({ ...version, id: `${version.name}@${version.version}` }),
     ...(version.paused
       ? [
           `${version.name}@${version.version} is paused since ${version.paused.since} by ${version.paused.by} (${version.paused.reason}): 'refold resume ${version.name}@${version.version}' resumes it`,

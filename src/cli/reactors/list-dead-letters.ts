@@ -4,10 +4,10 @@ import { closest } from '../../events/closest.ts';
 import { listDeadLetters } from '../../runtime/dead-letters/dead-letters.ts';
 import { readAllDeadLetters } from '../../store/processors/dead-letters.ts';
 import { type Discard, listDiscards } from '../../store/processors/discards.ts';
-import { inEachStore } from '../../store/read-store.ts';
 import { declaredVersion } from '../shared/declared-version.ts';
 import { integer, json } from '../shared/format.ts';
 import type { Operation } from '../shared/open-operation.ts';
+import { listOfStores } from '../shared/store-texts.ts';
 import { textTable } from '../shared/text-table.ts';
 
 export interface ListDeadLettersArguments {
@@ -54,7 +54,7 @@ export async function listDiscarded(
       `What a reactor discards is not kept: --discarded is for versions, such as cart_summary@2. 'refold reactor history ${args.version}' shows who discarded letters, and when.`,
     );
   const version = args.version === undefined ? undefined : declaredVersion(config, args.version);
-  const discarded = await inEachStore(stores, (db) => listDiscards(db, version?.name, version?.version));
+  const discarded = await listOfStores(stores, (db) => listDiscards(db, version?.name, version?.version));
   if (args.json) console.log(json(version ? discarded.map(({ of, ...rest }) => rest) : discarded));
   else console.log(discardedToText(args.version, discarded));
 }
@@ -81,7 +81,7 @@ async function lettersOf(config: Config, operation: Operation, of: string | unde
   if (of === undefined) {
     const names = (await reactors.status()).filter(({ deadLetters }) => deadLetters > 0).map(({ name }) => name);
     const ofReactors = await Promise.all(names.map((name) => lettersOfReactor(operation, name)));
-    return [...(await inEachStore(stores, readAllDeadLetters)), ...ofReactors.flat()];
+    return [...(await listOfStores(stores, readAllDeadLetters)), ...ofReactors.flat()];
   }
   if (isReactor(of)) {
     await expectReactor(config, operation, of);

@@ -1,5 +1,6 @@
 import { Presets, SingleBar } from 'cli-progress';
 import { integer } from '../shared/format.ts';
+import { warnOfStoresAway } from '../shared/store-texts.ts';
 import { textTable } from '../shared/text-table.ts';
 import { openRemote } from './remote-api.ts';
 import type { RemoteArguments } from './remote-arguments.ts';
@@ -186,12 +187,14 @@ export async function remoteShadows(args: RemoteArguments, version: string | und
     versions(after: $after) {
       items { id shadow { oneOf startedAt stoppedAt same different failed skipped examples { operation path times older newer } } }
       next
+      storesAway
     }
   }`;
-  const { items } = await itemsOf(
+  const { items, storesAway } = await itemsOf(
     async (after) => (await api.query<{ versions: RemotePage<ShadowVersion> }>(query, { after })).versions,
     Number.POSITIVE_INFINITY,
   );
+  warnOfStoresAway(storesAway);
   const found = items.flatMap(({ id, shadow }) =>
     shadow && (version === undefined || id === version) ? [{ version: id, ...shadow }] : [],
   );

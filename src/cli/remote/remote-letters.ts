@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { RefoldError } from '../../errors.ts';
 import { integer } from '../shared/format.ts';
+import { warnOfStoresAway } from '../shared/store-texts.ts';
 import { textTable } from '../shared/text-table.ts';
 import { type ActionArguments, act, runAction } from './remote-action.ts';
 import { openRemote, type RemoteApi } from './remote-api.ts';
@@ -22,6 +23,7 @@ const lettersQuery = `query Letters($of: ID, $first: Int, $after: String) {
   deadLetters(filter: { of: $of }, first: $first, after: $after) {
     items { id of position eventType streamId key attempts at error { message stack } }
     next
+    storesAway
   }
 }`;
 
@@ -122,10 +124,12 @@ export async function remoteRecall(args: LetterArguments): Promise<void> {
 }
 
 async function lettersOf(api: RemoteApi, of: string | undefined, most: number) {
-  return itemsOf(async (after) => {
+  const found = await itemsOf(async (after) => {
     const variables = { of, first: 1000, after };
     return (await api.query<{ deadLetters: RemotePage<RemoteLetter> }>(lettersQuery, variables)).deadLetters;
   }, most);
+  warnOfStoresAway(found.storesAway);
+  return found;
 }
 
 async function idsOf(api: RemoteApi, { version }: LetterArguments, key: string): Promise<readonly string[]> {

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { duration, integer } from '../shared/format.ts';
+import { storeAwayText, storeLines } from '../shared/store-texts.ts';
 import { textTable } from '../shared/text-table.ts';
 import { openRemote } from './remote-api.ts';
 import type { RemoteArguments } from './remote-arguments.ts';
@@ -12,6 +13,15 @@ interface Count {
 
 interface Version {
   readonly id: string;
+  readonly store: string;
+  readonly head: string;
+  readonly copies: readonly {
+    readonly store: string;
+    readonly position: string;
+    readonly isArriving: boolean;
+    readonly heldReason: string | null;
+    readonly error: { readonly message: string } | null;
+  }[];
   readonly state: string;
   readonly health: string;
   readonly position: string;
@@ -48,18 +58,20 @@ interface Overview {
 
 const overviewQuery = `query Overview {
   overview {
-    at head horizon stalls { text } processes { name role versions } lostOwners { name units seconds }
+    at head horizon stalls { text } stores { name isAway versionCount } processes { name role versions } lostOwners { name units seconds }
     answers { projection version canary processes }
   }
 }`;
 const versionsQuery = `query Versions($after: String) {
   versions(first: 200, after: $after) {
     items {
-      id state health position lagEvents { value isExact } lagSeconds eventsPerSecond etaSeconds owner
+      id store head copies { store position isArriving heldReason error { message } }
+      state health position lagEvents { value isExact } lagSeconds eventsPerSecond etaSeconds owner
       deadLetters { value isExact } heldReason error { message at } paused { by reason since } canary { text }
       rebuild { progress heldReason }
     }
     next
+    storesAway
   }
 }`;
 
@@ -70,19 +82,28 @@ export async function remoteStatus(args: RemoteArguments & { readonly watch: boo
   const api = openRemote(args.remote);
   for (;;) {
     const { overview } = await api.query<{ overview: Overview }>(overviewQuery);
-    const { items: versions } = await itemsOf(
+    const { items: versions, storesAway } = await itemsOf(
       async (after) => (await api.query<{ versions: RemotePage<Version> }>(versionsQuery, { after })).versions,
       Number.POSITIVE_INFINITY,
     );
     if (args.watch && !args.json) console.clear();
-    console.log(args.json ? JSON.stringify({ ...overview, versions }, null, 2) : toText(overview, versions));
+    console.log(
+      args.json
+        ? JSON.stringify({ ...overview, versions, storesAway }, null, 2)
+        : toText(overview, versions, storesAway),
+    );
     if (!args.watch) return;
     await pause(watchMs);
   }
 }
 
-function toText({ head, stalls, lostOwners, answers, processes }: Overview, versions: readonly Version[]): string {
+function toText(
+  { head, stalls, lostOwners, answers, processes }: Overview,
+  versions: readonly Version[],
+  storesAway: readonly string[],
+): string {
   return [
+    ...storesAway.map(storeAwayText),
     versions.length === 0 ? 'No projection version is registered yet.' : versionsTable(versions),
     `The log ends at position ${integer(BigInt(head))}.`,
     ...versions.flatMap(notesOf),
@@ -125,8 +146,10 @@ function versionsTable(versions: readonly Version[]): string {
   );
 }
 
-function notesOf({ id, error, paused, heldReason, canary, rebuild, deadLetters }: Version): string[] {
+function notesOf(version: Version): string[] {
+  const { id, error, paused, heldReason, canary, rebuild, deadLetters } = version;
   return [
+    ...storeLines(placed(version)),
     ...(paused ? [`${id} is paused since ${paused.since} by ${paused.by} (${paused.reason})`] : []),
     ...(heldReason ? [`${id} is held: ${heldReason}`] : []),
     ...(canary ? [`${id} is a canary: it answers ${canary.text}`] : []),
@@ -138,6 +161,15 @@ function notesOf({ id, error, paused, heldReason, canary, rebuild, deadLetters }
       : []),
     ...(error ? [`${id} stopped at ${error.at}: ${error.message}`] : []),
   ];
+}
+
+function placed({ id, store, head, copies }: Version): Parameters<typeof storeLines>[0] {
+  const shown = copies.map(({ isArriving, position, ...copy }) => ({
+    ...copy,
+    arriving: isArriving,
+    position: BigInt(position),
+  }));
+  return { id, store, head: BigInt(head), copies: shown };
 }
 
 function countText({ value, isExact }: Count): string {

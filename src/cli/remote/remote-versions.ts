@@ -1,4 +1,5 @@
 import { bytes, integer } from '../shared/format.ts';
+import { warnOfStoresAway } from '../shared/store-texts.ts';
 import { textTable } from '../shared/text-table.ts';
 import { openRemote, type RemoteApi } from './remote-api.ts';
 import type { RemoteArguments } from './remote-arguments.ts';
@@ -18,6 +19,7 @@ const auditQuery = `query Audit($filter: AuditFilter, $first: Int, $after: Strin
   auditLog(filter: $filter, first: $first, after: $after) {
     items { at of operation fromPosition toPosition actor reason }
     next
+    storesAway
   }
 }`;
 
@@ -31,10 +33,11 @@ export interface AuditFilter {
 /** Prints what was done with versions, or with a reactor: the latest entries, the latest last. */
 export async function remoteHistory(args: RemoteArguments, filter: AuditFilter, limit: number): Promise<void> {
   const api = openRemote(args.remote);
-  const { items } = await itemsOf(async (after) => {
+  const { items, storesAway } = await itemsOf(async (after) => {
     const variables = { filter, first: Math.min(limit, 1000), after };
     return (await api.query<{ auditLog: RemotePage<AuditEntry> }>(auditQuery, variables)).auditLog;
   }, limit);
+  warnOfStoresAway(storesAway);
   // Without a filter, the API also has what was done with reactors.
   const latest = items.toReversed();
   if (args.json) return console.log(JSON.stringify(latest, null, 2));
@@ -70,26 +73,30 @@ export async function readSnapshots(
   version: string | undefined,
 ): Promise<readonly { readonly version: string; readonly snapshots: readonly RemoteSnapshot[] }[]> {
   const fields = 'id snapshots { id position rows bytes takenAt actor reason }';
-  interface Found {
-    readonly id: string;
-    readonly snapshots: readonly RemoteSnapshot[];
-  }
   const found =
-    version === undefined
-      ? (
-          await itemsOf(async (after) => {
-            const query = `query Snapshots($after: String) { versions(after: $after) { items { ${fields} } next } }`;
-            return (await api.query<{ versions: RemotePage<Found> }>(query, { after })).versions;
-          }, Number.POSITIVE_INFINITY)
-        ).items
-      : [
-          (
-            await api.query<{ version: Found | null }>(`query Snapshots($id: ID!) { version(id: $id) { ${fields} } }`, {
-              id: version,
-            })
-          ).version,
-        ].filter((one) => one !== null);
+    version === undefined ? await allSnapshots(api, fields) : await snapshotsOfVersion(api, fields, version);
   return found.map(({ id, snapshots }) => ({ version: id, snapshots }));
+}
+
+interface VersionSnapshots {
+  readonly id: string;
+  readonly snapshots: readonly RemoteSnapshot[];
+}
+
+async function allSnapshots(api: RemoteApi, fields: string): Promise<readonly VersionSnapshots[]> {
+  const query = `query Snapshots($after: String) { versions(after: $after) { items { ${fields} } next storesAway } }`;
+  const { items, storesAway } = await itemsOf(
+    async (after) => (await api.query<{ versions: RemotePage<VersionSnapshots> }>(query, { after })).versions,
+    Number.POSITIVE_INFINITY,
+  );
+  warnOfStoresAway(storesAway);
+  return items;
+}
+
+async function snapshotsOfVersion(api: RemoteApi, fields: string, id: string): Promise<readonly VersionSnapshots[]> {
+  const query = `query Snapshots($id: ID!) { version(id: $id) { ${fields} } }`;
+  const { version } = await api.query<{ version: VersionSnapshots | null }>(query, { id });
+  return version ? [version] : [];
 }
 
 /** Prints the snapshots of a version, or of all. */
@@ -134,12 +141,14 @@ export async function remoteCanaries(args: RemoteArguments): Promise<void> {
     versions(after: $after) {
       items { id state canary { text percent header headerValue operations errors otherOperations otherErrors } }
       next
+      storesAway
     }
   }`;
-  const { items } = await itemsOf(
+  const { items, storesAway } = await itemsOf(
     async (after) => (await api.query<{ versions: RemotePage<CanaryVersion> }>(query, { after })).versions,
     Number.POSITIVE_INFINITY,
   );
+  warnOfStoresAway(storesAway);
   const running = items.filter(({ canary }) => canary !== null);
   if (args.json) return console.log(JSON.stringify(running, null, 2));
   const lines = running.flatMap(({ id, canary }) =>

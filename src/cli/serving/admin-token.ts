@@ -3,6 +3,7 @@ import { userInfo } from 'node:os';
 import { checkAdmin } from '../../config/admin-options.ts';
 import { shareConnections } from '../../config/connections.ts';
 import type { Config } from '../../config/define-config.ts';
+import { checkStoreConnections } from '../../config/read-store-options.ts';
 
 /** A configuration under which the admin page is served, and the path at which the user finds it. */
 export interface WithAdmin<C> {
@@ -17,7 +18,7 @@ export function withAdminToken<C extends Config>(config: C): WithAdmin<C> {
   const token = randomBytes(24).toString('base64url');
   const admin = checkAdmin({ tokens: [{ name: userInfo().username, token, rights: 'all' }] });
   const served = { ...config, gateway: { ...config.gateway, admin } };
-  // A small `database.maxConnections` has none to spare for it.
+  // A small `maxConnections` of a database has none to spare for it.
   if (!hasEnoughConnections(served)) return { config, adminPath: undefined };
   return { config: served, adminPath: `/admin/#token=${token}` };
 }
@@ -30,6 +31,7 @@ export function adminPathOf({ gateway }: Pick<Config, 'gateway'>): string | unde
 function hasEnoughConnections(config: Config): boolean {
   try {
     shareConnections(config);
+    checkStoreConnections(config.readStores, config.gateway);
     return true;
   } catch {
     return false;

@@ -1,19 +1,16 @@
 import { hostname, userInfo } from 'node:os';
-import { shareConnections } from '../../config/connections.ts';
 import type { Config } from '../../config/define-config.ts';
-import { defaultStore } from '../../projections/projection/projection.ts';
 import { embeddedDataDir } from '../../refold.ts';
 import { createSchemaEvolution, type SchemaEvolution } from '../../runtime/activation/schema-evolution.ts';
 import { openApplicationLog } from '../../runtime/commands/application-log.ts';
 import { createReactorOperations, type ReactorOperations } from '../../runtime/reactors/reactor-operations.ts';
-import { createStoreLinks, openReadStores } from '../../runtime/stores/open-stores.ts';
-import { createStoreFinder, lifecycleOfStores, type StoreFinder } from '../../runtime/stores/steps-of-stores.ts';
+import { type OperatorStores, openOperatorStores } from '../../runtime/stores/operator-stores.ts';
+import { lifecycleOfStores, type StoreFinder } from '../../runtime/stores/steps-of-stores.ts';
 import { createLifecycle, type Lifecycle } from '../../runtime/versions/lifecycle.ts';
 import { type DatabaseServer, startEmbeddedPostgres } from '../../store/embedded/embedded-postgres.ts';
 import type { EventLog } from '../../store/event-log.ts';
-import { createDatabase, type Database } from '../../store/postgres/database.ts';
+import type { Database } from '../../store/postgres/database.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
-import { noNotifications } from '../../store/postgres/notifications.ts';
 import type { ReadStores } from '../../store/read-store.ts';
 import { migrate } from '../../store/server/migrate.ts';
 import { checkServer } from '../../store/server/server-check.ts';
@@ -36,38 +33,9 @@ export interface Operation {
   close(): Promise<void>;
 }
 
-/** The application's databases, not checked. */
-export interface Databases {
-  /** That of the log. */
-  readonly db: Database;
-  readonly stores: ReadStores;
-  readonly find: StoreFinder;
-  close(): Promise<void>;
-}
-
-/** @param url of the database of the log */
-export function openDatabases(config: Config, url: string): Databases {
-  const { prepare, notifications: sessions } = config.database;
-  const links = createStoreLinks(config.projections, config.readStores);
-  const db = createDatabase({
-    url,
-    maxConnections: shareConnections(config).work,
-    prepare,
-    sessions,
-    applicationName: 'refold-cli',
-    elsewhere: links.home,
-  });
-  const home = { name: defaultStore, url, db, reads: db, notifications: noNotifications };
-  const stores = openReadStores(config, home, links);
-  return {
-    db,
-    stores,
-    find: createStoreFinder(stores, config.projections, links.found),
-    async close() {
-      await stores.close();
-      await db.close();
-    },
-  };
+/** Opens the application's databases, not checked. @param url of the database of the log */
+export function openDatabases(config: Config, url: string): OperatorStores {
+  return openOperatorStores(config, url, { applicationName: 'refold-cli' });
 }
 
 export async function openOperation(config: Config): Promise<Operation> {

@@ -13,6 +13,7 @@ import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { json } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
+import { listOfStores } from '../shared/store-texts.ts';
 import { jsonArgument, parseVersionId, reasonArgument } from '../shared/version-argument.ts';
 
 export const canary = defineCommand({
@@ -99,7 +100,7 @@ async function list(config: Config, asJson: boolean): Promise<void> {
   const [registered, all] = await withOperation(
     config,
     async ({ stores }) =>
-      [await inEachStore(stores, readRegistry), await inEachStore(stores, readCanaryFigures)] as const,
+      [await listOfStores(stores, readRegistry), await inEachStore(stores, readCanaryFigures)] as const,
   );
   const running = registered.flatMap(({ name, version, state, canary: rule }) => {
     const figures = all.find((one) => one.name === name && one.version === version);

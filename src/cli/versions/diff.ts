@@ -1,7 +1,7 @@
 import { defineCommand } from 'citty';
-import { RefoldError } from '../../errors.ts';
 import { type Projection, partialText } from '../../projections/projection/projection.ts';
 import { changesBetween } from '../../runtime/schema-changes/schema-changes.ts';
+import { storeOfBoth } from '../../runtime/stores/steps-of-stores.ts';
 import { diffVersions, type VersionDiff } from '../../runtime/verification/diff.ts';
 import { foldChanges, foldedText } from '../../schema/fold-changes.ts';
 import type { VersionChange } from '../../schema/version-changes.ts';
@@ -36,13 +36,7 @@ export const diff = defineCommand({
     const older = declaredVersion(config, args.older);
     const newer = declaredVersion(config, args.newer);
     const { result, changes } = await withOperation(config, async ({ db, find }) => {
-      const store = await find.of(newer.name, newer.version);
-      const other = await find.of(older.name, older.version);
-      if (other.name !== store.name)
-        throw new RefoldError(
-          'INVALID_TRANSITION',
-          `${older.id} is in the store '${other.name}' and ${newer.id} in '${store.name}': rows are compared within one database. 'refold verify' compares each with the log, and 'refold changes ${newer.id}' shows what clients would lose.`,
-        );
+      const store = await storeOfBoth(find, older, newer);
       return {
         result: await diffVersions(store.db, config.database.readSchema, older, newer),
         changes: await changesBetween(db, config, newer.name, older.version, newer.version),

@@ -1,12 +1,12 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
-import { inEachStore } from '../../store/read-store.ts';
 import { readTransitions, type Transition } from '../../store/registry/transitions.ts';
 import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
 import { remoteHistory } from '../remote/remote-versions.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
+import { listOfStores } from '../shared/store-texts.ts';
 import { textTable } from '../shared/text-table.ts';
 import { parseVersionId } from '../shared/version-argument.ts';
 
@@ -31,7 +31,7 @@ export const history = defineCommand({
       return remoteHistory(args, { ...(name === undefined ? {} : { projection: name }), ...of }, limit);
     }
     const steps = await withOperation(await loadConfig(args.config), ({ stores }) =>
-      inEachStore(stores, (db) => readTransitions(db, { ...wanted, limit })),
+      listOfStores(stores, (db) => readTransitions(db, { ...wanted, limit })),
     );
     // Those of each store are in the order of their ids, which a stable sort keeps.
     const latest = steps.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)).slice(-limit);

@@ -2,7 +2,6 @@ import { createInterface } from 'node:readline/promises';
 import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
 import { retirementOf } from '../../runtime/actions/retirement.ts';
-import { registriesOf } from '../../runtime/actions/version-basis.ts';
 import { retireCopy } from '../../runtime/moves/retire-copy.ts';
 import { refused } from '../../runtime/versions/expect-version.ts';
 import { act } from '../remote/remote-action.ts';
@@ -49,7 +48,7 @@ export const retire = defineCommand({
         const copy = { name, version, store, current, readSchema, graceSeconds: hours * 3600 };
         return retireCopy(copy, step, args.yes === true);
       }
-      const { answering, losing } = await retirementOf(registriesOf(stores), await dbOf(name, version), name, version);
+      const { answering, losing } = await retirementOf(await dbOf(name, version), name, version);
       if (answering !== null && !args.force)
         throw refused(name, version, `${answering} Use --force to retire it anyway.`);
       if (losing !== null && !args.yes) await askToRetire(name, version, losing);

@@ -1,7 +1,7 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
 import { planRollback } from '../../runtime/actions/rollback-plan.ts';
-import { activeVersions, registriesOf } from '../../runtime/actions/version-basis.ts';
+import { activeVersions } from '../../runtime/actions/version-basis.ts';
 import { refused } from '../../runtime/versions/expect-version.ts';
 import { act } from '../remote/remote-action.ts';
 import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
@@ -32,16 +32,15 @@ export const rollback = defineCommand({
       return act(args, { rollback: { projection: name } });
     }
     const config = await loadConfig(args.config);
-    await withOperation(config, async ({ stores, log, lifecycle, actor }) => {
-      const registries = registriesOf(stores);
-      const highest = (await activeVersions(registries, name)).slice(-2)[1];
+    await withOperation(config, async ({ db, log, lifecycle, actor }) => {
+      const highest = (await activeVersions(db, name)).slice(-2)[1];
       if (highest && version !== undefined && Number(version) !== highest.version)
         throw refused(
           name,
           highest.version,
           `is the highest active version, and the one to roll back, not @${version}.`,
         );
-      const plan = await planRollback(registries, config, name);
+      const plan = await planRollback(db, config, name);
       const { from, to } = await lifecycle.rollback(name, { actor, reason: args.reason ?? 'rolled back by hand' });
       const left = plan.isLeft ? plan.to : undefined;
       const behind = left ? { position: left.checkpoint.toString() } : null;

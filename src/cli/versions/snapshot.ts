@@ -2,7 +2,6 @@ import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
 import { restoreSnapshot } from '../../runtime/rebuilds/rebuild-in-place.ts';
 import { dropSnapshot, listSnapshots, takeSnapshot } from '../../runtime/rebuilds/table-snapshots.ts';
-import { inEachStore } from '../../store/read-store.ts';
 import type { TableSnapshot, WhichSnapshot } from '../../store/tables/table-snapshots.ts';
 import { act } from '../remote/remote-action.ts';
 import { openRemote } from '../remote/remote-api.ts';
@@ -14,6 +13,7 @@ import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { bytes, integer, json } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
+import { listOfStores } from '../shared/store-texts.ts';
 import { textTable } from '../shared/text-table.ts';
 import { jsonArgument, parseVersionId, reasonArgument } from '../shared/version-argument.ts';
 
@@ -58,7 +58,7 @@ const list = defineCommand({
     const config = await loadConfig(args.config);
     const wanted = args.version === undefined ? undefined : parseVersionId(args.version);
     const snapshots = await withOperation(config, ({ stores }) =>
-      inEachStore(stores, (db) => listSnapshots(db, wanted?.name, wanted?.version)),
+      listOfStores(stores, (db) => listSnapshots(db, wanted?.name, wanted?.version)),
     );
     if (args.json) console.log(json(snapshots));
     else console.log(snapshots.length === 0 ? 'There are no snapshots.' : toText(snapshots));

@@ -3,13 +3,19 @@ import type { Config } from '../../config/define-config.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
+import type { ReadStores } from '../../store/read-store.ts';
 import type { BoundedCount } from '../inspection/application.ts';
 import type { LetterChoice, LetterPlace } from '../inspection/letters.ts';
+import type { StoreFinder } from '../stores/steps-of-stores.ts';
 import type { TransitionReason } from '../versions/expect-version.ts';
 
 /** What an action needs of the process. In development the declarations may be replaced, so read them each time. */
 export interface ActionServices {
+  /** The database of the log. */
   readonly db: Database;
+  readonly stores: ReadStores;
+  /** Finds the store of a version: its actions run there. */
+  readonly find: StoreFinder;
   readonly log: EventLog;
   readonly config: Config;
 }

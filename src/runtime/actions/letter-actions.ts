@@ -1,13 +1,15 @@
 import { RefoldError } from '../../errors.ts';
 import { globalPosition } from '../../events/global-position.ts';
 import { keyText } from '../../projections/projection/projection.ts';
-import { highestLetter, readLetterSources, readLettersAt } from '../../store/browsing/browse-letters.ts';
+import { highestLetter, readLettersAt } from '../../store/browsing/browse-letters.ts';
 import { discardDeadLetters, recallDiscarded, retryDeadLetters } from '../dead-letters/dead-letters.ts';
-import { boundedCount, countBound, declaredVersionOf } from '../inspection/application.ts';
+import { awayText, boundedCount, countBound, dbOfVersion, declaredVersionOf } from '../inspection/application.ts';
 import {
   type InspectedLetter,
+  type LetterPage,
   type LetterPlace,
   letterId,
+  letterSources,
   parseLetterId,
   readLetterPage,
 } from '../inspection/letters.ts';
@@ -23,39 +25,34 @@ const inOneRun = 5000;
 
 const mostIds = 1000;
 
-interface Chosen {
-  readonly letters: readonly InspectedLetter[];
-  readonly next: LetterPlace | null;
-}
-
 /** The dead letters that are meant: those with these ids, or up to `limit` of those that match. */
 async function chosen(
-  { db }: ActionServices,
+  services: ActionServices,
   { ids, filter, after }: DeadLettersInput,
   limit: number,
-): Promise<Chosen> {
+): Promise<LetterPage> {
   if ((ids === undefined) === (filter === undefined))
     throw new RefoldError('BAD_USER_INPUT', `Choose dead letters by 'ids', or all that match a 'filter'.`);
-  if (filter) return readLetterPage(db, filter, limit, after ?? null);
+  if (filter) return readLetterPage(services, filter, limit, after ?? null);
   if (!ids || ids.length === 0 || ids.length > mostIds)
     throw new RefoldError('BAD_USER_INPUT', `'ids' names 1 to ${mostIds} dead letters, found ${ids?.length ?? 0}.`);
   const named = Map.groupBy(ids.map(parseLetterId), ({ of }) => of);
-  const sources = await readLetterSources(db);
+  const { found, away } = await letterSources(services);
   const letters: InspectedLetter[] = [];
-  for (const source of sources.filter(({ of }) => named.has(of))) {
+  for (const source of found.filter(({ of }) => named.has(of))) {
     const numbers = (named.get(source.of) ?? []).map(({ number }) => number);
-    letters.push(...(await readLettersAt(db, source, numbers)).map((letter) => ({ ...letter, source })));
+    letters.push(...(await readLettersAt(source.db, source, numbers)).map((letter) => ({ ...letter, source })));
   }
-  return { letters, next: null };
+  return { letters, next: null, away };
 }
 
 /** Dead letters that are stored after the preview are not meant: the highest number of each version and reactor. */
 type Bounds = Readonly<Record<string, string>>;
 
-async function boundsOf({ db }: ActionServices, of: string | undefined): Promise<Bounds> {
+async function boundsOf(services: ActionServices, of: string | undefined): Promise<Bounds> {
   const bounds: Record<string, string> = {};
-  for (const source of await readLetterSources(db, of)) {
-    const highest = await highestLetter(db, source);
+  for (const source of (await letterSources(services, of)).found) {
+    const highest = await highestLetter(source.db, source);
     if (highest !== null) bounds[source.of] = highest.toString();
   }
   return bounds;
@@ -67,7 +64,7 @@ function isMeant({ source, number }: InspectedLetter, bounds: Bounds): boolean {
 }
 
 async function previewOf(services: ActionServices, input: DeadLettersInput, what: 'retry' | 'discard'): Promise<Draft> {
-  const { letters, next } = await chosen(services, input, countBound + 1);
+  const { letters, next, away } = await chosen(services, input, countBound + 1);
   const count = boundedCount(letters.length);
   const undeclared = [
     ...new Set(letters.filter(({ source }) => !source.isReactor).map(({ source }) => source.of)),
@@ -92,14 +89,20 @@ async function previewOf(services: ActionServices, input: DeadLettersInput, what
       ...(what === 'discard'
         ? ['Rows stay as if the events had not happened. A discard can be recalled for the next rebuild.']
         : []),
+      ...(away.length > 0 ? [`${awayText(away)}: dead letters there are left.`] : []),
       ...undeclared.map((of) => `This process does not declare ${of}: its dead letters are left.`),
     ],
-    refusal: letters.length === 0 && next === null ? 'There are no such dead letters.' : null,
+    refusal: letters.length === 0 && next === null ? noneText(away) : null,
     concerns: { value: count.value, isExact: count.isExact && next === null },
     // Of ids, these very ones. Of a filter, those that are stored now.
     basis: input.ids ? letters.map((letter) => [letterId(letter), letter.attempts]) : null,
     bound: JSON.stringify(await boundsOf(services, input.filter?.of)),
   };
+}
+
+function noneText(away: readonly string[]): string {
+  const none = 'There are no such dead letters.';
+  return away.length === 0 ? none : `${awayText(away)}. In the other stores: ${none}`;
 }
 
 async function redeliver(
@@ -115,7 +118,7 @@ async function redeliver(
   let next: LetterPlace | null = input.after ?? null;
   let visited = 0;
   do {
-    const page: Chosen = await chosen(services, { ...input, ...(next ? { after: next } : {}) }, atOnce);
+    const page: LetterPage = await chosen(services, { ...input, ...(next ? { after: next } : {}) }, atOnce);
     const within = page.letters.filter((letter) => isMeant(letter, bounds));
     // A retry takes all dead letters of a row, so each row is tried once.
     const meant = what === 'discard' ? within : within.filter((letter) => isNew(rows, rowOf(letter)));
@@ -152,9 +155,9 @@ function isNew(known: Set<string>, one: string): boolean {
 }
 
 /** The next version or reactor with dead letters. */
-async function skipSource({ db }: ActionServices, place: LetterPlace | null): Promise<LetterPlace | null> {
+async function skipSource(services: ActionServices, place: LetterPlace | null): Promise<LetterPlace | null> {
   if (!place) return null;
-  const sources = await readLetterSources(db);
+  const { found: sources } = await letterSources(services);
   const following = sources[sources.findIndex(({ of }) => of === place.of) + 1];
   return following ? { of: following.of, after: -1n } : null;
 }
@@ -176,7 +179,7 @@ async function redeliverOf(
   }
   const projection = config.projections.find(({ id }) => id === of);
   if (!projection) return none;
-  const options = { db, log, readSchema: config.database.readSchema, projection };
+  const options = { db: first?.source.db ?? db, log, readSchema: config.database.readSchema, projection };
   const numbers = letters.map(({ number }) => number);
   const redelivered = await ignoreGone(() =>
     (what === 'retry' ? retryDeadLetters : discardDeadLetters)(options, step, numbers),
@@ -212,7 +215,9 @@ export const letterActions: ActionDefinitions<'retryDeadLetters' | 'discardDeadL
   discardDeadLetters: letterAction('discard'),
   recallDiscards: {
     right: 'discardDeadLetters',
-    async preview({ db, log, config }, { version: id, key }) {
+    async preview(services, { version: id, key }) {
+      const { log, config } = services;
+      const db = await dbOfVersion(services, id);
       const projection = declaredVersionOf(config, id);
       const text = key === undefined ? undefined : keyText(rowKeyOf(projection, key));
       const options = { db: rehearsalOf(db), log, readSchema: config.database.readSchema, projection };
@@ -228,7 +233,9 @@ export const letterActions: ActionDefinitions<'retryDeadLetters' | 'discardDeadL
         basis: recalled,
       };
     },
-    async run({ db, log, config }, { version: id, key }, step) {
+    async run(services, { version: id, key }, step) {
+      const { log, config } = services;
+      const db = await dbOfVersion(services, id);
       const projection = declaredVersionOf(config, id);
       const text = key === undefined ? undefined : keyText(rowKeyOf(projection, key));
       const recalled = await recallDiscarded(

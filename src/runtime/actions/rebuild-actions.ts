@@ -5,14 +5,14 @@ import type { Database } from '../../store/postgres/database.ts';
 import { readVersion } from '../../store/registry/registry.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import type { WhichSnapshot } from '../../store/tables/table-snapshots.ts';
-import { declaredVersionOf, versionName } from '../inspection/application.ts';
+import { dbOfVersion, declaredVersionOf, versionName } from '../inspection/application.ts';
 import { acceptRebuild, cancelRebuild, expectRebuildable } from '../rebuilds/rebuild.ts';
 import { restoreSnapshot } from '../rebuilds/rebuild-in-place.ts';
 import { createRebuilds } from '../rebuilds/rebuild-requests.ts';
 import { dropSnapshot, expectSnapshot, listSnapshots, takeSnapshot } from '../rebuilds/table-snapshots.ts';
 import type { ActionDefinitions, ActionInputs } from './action.ts';
 import { refusalOf, rehearsalOf } from './rehearse.ts';
-import { activeVersions, projectionBasis } from './version-basis.ts';
+import { highestIfKnown, projectionBasis } from './version-basis.ts';
 
 const rehearsedStep = { actor: 'preview', reason: 'preview' };
 
@@ -54,13 +54,15 @@ type Names = 'rebuild' | 'cancelRebuild' | 'acceptRebuild' | 'takeSnapshot' | 'r
 export const rebuildActions: ActionDefinitions<Names> = {
   rebuild: {
     right: 'rebuild',
-    async preview({ db, config }, input) {
+    async preview(services, input) {
+      const { config } = services;
       const { version: id, inPlace } = input;
+      const db = await dbOfVersion(services, id);
       const projection = declaredVersionOf(config, id);
       const { name, version } = projection;
       const refusal = await refusalOf(() => rehearseRebuild(db, projection, inPlace, startOf(input)));
       const found = await readVersion(db, { name, version });
-      const answers = (await activeVersions([db], name)).at(-1)?.version === version;
+      const answers = (await highestIfKnown(db, name))?.version === version;
       const otherCode = found !== undefined && found.codeFingerprint !== projection.codeFingerprint;
       return {
         of: id,
@@ -82,8 +84,10 @@ export const rebuildActions: ActionDefinitions<Names> = {
         basis: [await projectionBasis(db, name), input.fromSnapshot ?? null],
       };
     },
-    async run({ db, log, config }, input, step) {
+    async run(services, input, step) {
+      const { log, config } = services;
       const { version: id, inPlace } = input;
+      const db = await dbOfVersion(services, id);
       const { readSchema } = config.database;
       const rebuilds = createRebuilds({ dbOf: () => db, log, readSchema, projections: config.projections });
       const from = startOf(input);
@@ -93,7 +97,9 @@ export const rebuildActions: ActionDefinitions<Names> = {
   },
   cancelRebuild: {
     right: 'rebuild',
-    async preview({ db, config }, { version: id }) {
+    async preview(services, { version: id }) {
+      const { config } = services;
+      const db = await dbOfVersion(services, id);
       const { name, version } = versionName(id);
       const { readSchema } = config.database;
       const refusal = await refusalOf(() => cancelRebuild(rehearsalOf(db), name, version, readSchema, rehearsedStep));
@@ -104,7 +110,9 @@ export const rebuildActions: ActionDefinitions<Names> = {
         basis: await projectionBasis(db, name),
       };
     },
-    async run({ db, config }, { version: id }, step) {
+    async run(services, { version: id }, step) {
+      const { config } = services;
+      const db = await dbOfVersion(services, id);
       const { name, version } = versionName(id);
       await cancelRebuild(db, name, version, config.database.readSchema, step);
       return { summary: `The rebuild of ${id} is cancelled.`, version: id };
@@ -112,7 +120,8 @@ export const rebuildActions: ActionDefinitions<Names> = {
   },
   acceptRebuild: {
     right: 'rebuild',
-    async preview({ db }, { version: id }) {
+    async preview(services, { version: id }) {
+      const db = await dbOfVersion(services, id);
       const { name, version } = versionName(id);
       const refusal = await refusalOf(() => acceptRebuild(rehearsalOf(db), name, version, rehearsedStep));
       return {
@@ -122,7 +131,8 @@ export const rebuildActions: ActionDefinitions<Names> = {
         basis: await projectionBasis(db, name),
       };
     },
-    async run({ db }, { version: id }, step) {
+    async run(services, { version: id }, step) {
+      const db = await dbOfVersion(services, id);
       const { name, version } = versionName(id);
       await acceptRebuild(db, name, version, step);
       return { summary: `The new table of ${id} takes over with its dead letters.`, version: id };
@@ -130,7 +140,8 @@ export const rebuildActions: ActionDefinitions<Names> = {
   },
   takeSnapshot: {
     right: 'snapshot',
-    async preview({ db }, { version: id }) {
+    async preview(services, { version: id }) {
+      const db = await dbOfVersion(services, id);
       const { name, version } = versionName(id);
       const found = await readVersion(db, { name, version });
       const refusal = !found
@@ -146,7 +157,9 @@ export const rebuildActions: ActionDefinitions<Names> = {
         basis: await projectionBasis(db, name),
       };
     },
-    async run({ db, config }, { version: id }, step) {
+    async run(services, { version: id }, step) {
+      const { config } = services;
+      const db = await dbOfVersion(services, id);
       const taken = await takeSnapshot({ db, readSchema: config.database.readSchema, ...versionName(id) }, step);
       return {
         summary: `Snapshot ${taken.id} of ${id} has ${taken.rows} rows, at position ${taken.checkpoint}.`,
@@ -156,7 +169,9 @@ export const rebuildActions: ActionDefinitions<Names> = {
   },
   restoreSnapshot: {
     right: 'snapshot',
-    async preview({ db, config }, { version: id, snapshot }) {
+    async preview(services, { version: id, snapshot }) {
+      const { config } = services;
+      const db = await dbOfVersion(services, id);
       const projection = declaredVersionOf(config, id);
       const refusal = await refusalOf(() => rehearseRebuild(db, projection, false, { id: snapshot }));
       const taken = (await listSnapshots(db, projection.name, projection.version)).find((one) => one.id === snapshot);
@@ -171,7 +186,9 @@ export const rebuildActions: ActionDefinitions<Names> = {
         basis: [await projectionBasis(db, projection.name), taken?.takenAt ?? null],
       };
     },
-    async run({ db, log, config }, { version: id, snapshot }, step) {
+    async run(services, { version: id, snapshot }, step) {
+      const { log, config } = services;
+      const db = await dbOfVersion(services, id);
       const projection = declaredVersionOf(config, id);
       const { readSchema } = config.database;
       const restored = await restoreSnapshot({ db, log, readSchema, projection }, step, { id: snapshot });
@@ -183,7 +200,8 @@ export const rebuildActions: ActionDefinitions<Names> = {
   },
   dropSnapshot: {
     right: 'snapshot',
-    async preview({ db }, { version: id, snapshot }) {
+    async preview(services, { version: id, snapshot }) {
+      const db = await dbOfVersion(services, id);
       const { name, version } = versionName(id);
       const refusal = await refusalOf(() => dropSnapshot(rehearsalOf(db), name, version, snapshot, rehearsedStep));
       return {
@@ -193,7 +211,8 @@ export const rebuildActions: ActionDefinitions<Names> = {
         basis: refusal === null,
       };
     },
-    async run({ db }, { version: id, snapshot }, step) {
+    async run(services, { version: id, snapshot }, step) {
+      const db = await dbOfVersion(services, id);
       const { name, version } = versionName(id);
       await dropSnapshot(db, name, version, snapshot, step);
       return { summary: `Snapshot ${snapshot} of ${id} is dropped.`, version: id };

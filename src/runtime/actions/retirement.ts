@@ -12,13 +12,8 @@ export interface Retirement {
 }
 
 /** Sentences begin with the version: `cart_summary@1 answers the clients of …`. @param db the one of the version */
-export async function retirementOf(
-  registries: readonly Queryable[],
-  db: Queryable,
-  name: string,
-  version: number,
-): Promise<Retirement> {
-  const active = await activeVersions(registries, name);
+export async function retirementOf(db: Queryable, name: string, version: number): Promise<Retirement> {
+  const active = await activeVersions(db, name);
   const isHighest = active.at(-1)?.version === version;
   const next = active.at(-2);
   const then = next

@@ -14,11 +14,11 @@ export interface RollbackPlan {
 
 /** @throws RefoldError `INVALID_TRANSITION` if this application does not declare the version that would answer */
 export async function planRollback(
-  registries: readonly Queryable[],
+  db: Queryable,
   { projections }: Pick<Config, 'projections'>,
   name: string,
 ): Promise<RollbackPlan> {
-  const [to, from] = (await activeVersions(registries, name)).slice(-2);
+  const [to, from] = (await activeVersions(db, name)).slice(-2);
   const isDeclared = projections.some((one) => one.name === name && one.version === to?.version);
   if (from && to && !isDeclared)
     throw refused(

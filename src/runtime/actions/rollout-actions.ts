@@ -1,13 +1,11 @@
-import type { Config } from '../../config/define-config.ts';
-import type { Database } from '../../store/postgres/database.ts';
+import type { ReadStore } from '../../store/read-store.ts';
 import { createSchemaEvolution, type SchemaEvolution } from '../activation/schema-evolution.ts';
 import { versionName } from '../inspection/application.ts';
 import { canaryText } from '../versions/canary-steps.ts';
-import { createLifecycle } from '../versions/lifecycle.ts';
-import type { ActionDefinitions } from './action.ts';
+import type { ActionDefinitions, ActionServices } from './action.ts';
 import { refusalOf, rehearsalOf } from './rehearse.ts';
-import { lifecycleOf } from './version-actions.ts';
-import { activeVersions, projectionBasis } from './version-basis.ts';
+import { lifecycleOf, rehearsedLifecycleOf } from './version-actions.ts';
+import { highestIfKnown, projectionBasis } from './version-basis.ts';
 
 const rehearsedStep = { actor: 'preview', reason: 'preview' };
 
@@ -16,15 +14,15 @@ type Names = 'startCanary' | 'endCanary' | 'startShadow' | 'stopShadow';
 export const rolloutActions: ActionDefinitions<Names> = {
   startCanary: {
     right: 'canary',
-    async preview({ db, config }, { version: id, percent, header, allowBreaking }) {
+    async preview(services, { version: id, percent, header, allowBreaking }) {
       const { name, version } = versionName(id);
       const rule = { percent, header };
-      const lifecycle = createLifecycle(rehearsalOf(db), config.database.readSchema, config);
+      const lifecycle = rehearsedLifecycleOf(services);
       const refusal = await refusalOf(() =>
         lifecycle.startCanary(name, version, rule, rehearsedStep, { allowBreaking }),
       );
       const breaking = (refusal?.fields.breaking ?? []) as readonly string[]; // `refuseBreaking` sets it
-      const active = (await activeVersions([db], name)).at(-1);
+      const active = await highestIfKnown(services.db, name);
       return {
         of: id,
         summary: `${id} answers ${canaryText(rule)} of the clients, in all processes, until it is active or the canary ends.`,
@@ -32,7 +30,7 @@ export const rolloutActions: ActionDefinitions<Names> = {
         warnings: allowBreaking ? ['Clients that use what it removes will fail while it answers them.'] : [],
         refusal: refusal?.message ?? null,
         overcomeBy: breaking.length > 0 ? ['allowBreaking'] : [],
-        basis: await projectionBasis(db, name),
+        basis: await projectionBasis(services.db, name),
       };
     },
     async run(services, { version: id, percent, header, allowBreaking }, step) {
@@ -43,14 +41,13 @@ export const rolloutActions: ActionDefinitions<Names> = {
   },
   endCanary: {
     right: 'canary',
-    async preview({ db, config }, { projection }) {
-      const lifecycle = createLifecycle(rehearsalOf(db), config.database.readSchema, config);
-      const refusal = await refusalOf(() => lifecycle.endCanary(projection, rehearsedStep));
+    async preview(services, { projection }) {
+      const refusal = await refusalOf(() => rehearsedLifecycleOf(services).endCanary(projection, rehearsedStep));
       return {
         of: projection,
         summary: `The active version of '${projection}' answers all clients again, at once.`,
         refusal: refusal?.message ?? null,
-        basis: await projectionBasis(db, projection),
+        basis: await projectionBasis(services.db, projection),
       };
     },
     async run(services, { projection }, step) {
@@ -60,45 +57,49 @@ export const rolloutActions: ActionDefinitions<Names> = {
   },
   startShadow: {
     right: 'shadow',
-    async preview({ db, config }, { version: id, oneOf }) {
+    async preview(services, { version: id, oneOf }) {
       const { name, version } = versionName(id);
-      const evolution = evolutionIn(rehearsalOf(db), config);
+      const evolution = evolutionOf(services, ({ db }) => rehearsalOf(db));
       const refusal = await refusalOf(() => evolution.startShadow(name, version, { oneOf }, rehearsedStep));
       return {
         of: id,
         summary: `Gateways also execute about one of ${oneOf} live queries on ${id}, and compare the responses.`,
         details: ['Clients get the responses of the active version. The results of an earlier comparison are deleted.'],
         refusal: refusal?.message ?? null,
-        basis: await projectionBasis(db, name),
+        basis: await projectionBasis(services.db, name),
       };
     },
-    async run({ db, config }, { version: id, oneOf }, step) {
+    async run(services, { version: id, oneOf }, step) {
       const { name, version } = versionName(id);
-      await evolutionIn(db, config).startShadow(name, version, { oneOf }, step);
+      await evolutionOf(services).startShadow(name, version, { oneOf }, step);
       return { summary: `${id} is compared for one of ${oneOf} queries.`, version: id };
     },
   },
   stopShadow: {
     right: 'shadow',
-    async preview({ db, config }, { version: id }) {
+    async preview(services, { version: id }) {
       const { name, version } = versionName(id);
-      const evolution = evolutionIn(rehearsalOf(db), config);
+      const evolution = evolutionOf(services, ({ db }) => rehearsalOf(db));
       const refusal = await refusalOf(() => evolution.stopShadow(name, version, rehearsedStep));
       return {
         of: id,
         summary: `Gateways no longer execute live queries on ${id}. The results stay.`,
         refusal: refusal?.message ?? null,
-        basis: await projectionBasis(db, name),
+        basis: await projectionBasis(services.db, name),
       };
     },
-    async run({ db, config }, { version: id }, step) {
+    async run(services, { version: id }, step) {
       const { name, version } = versionName(id);
-      await evolutionIn(db, config).stopShadow(name, version, step);
+      await evolutionOf(services).stopShadow(name, version, step);
       return { summary: `${id} is compared no more.`, version: id };
     },
   },
 };
 
-function evolutionIn(db: Database, declarations: Config): SchemaEvolution {
-  return createSchemaEvolution({ db, dbOf: async () => db, declarations });
+function evolutionOf({ db, find, config }: ActionServices, dbOf = ({ db }: ReadStore) => db): SchemaEvolution {
+  return createSchemaEvolution({
+    db,
+    dbOf: async (name, version) => dbOf(await find.of(name, version)),
+    declarations: config,
+  });
 }

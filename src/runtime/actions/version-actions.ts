@@ -1,25 +1,30 @@
+import type { ReadStore } from '../../store/read-store.ts';
 import { readVersion } from '../../store/registry/registry.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { versionName } from '../inspection/application.ts';
+import { lifecycleOfStores } from '../stores/steps-of-stores.ts';
 import { createLifecycle, type Lifecycle } from '../versions/lifecycle.ts';
 import type { ActionDefinitions, ActionServices } from './action.ts';
 import { refusalOf, rehearsalOf } from './rehearse.ts';
 import { retirementOf } from './retirement.ts';
 import { planRollback } from './rollback-plan.ts';
-import { activeVersions, projectionBasis } from './version-basis.ts';
+import { activeVersions, highestIfKnown, projectionBasis } from './version-basis.ts';
 
 const rehearsedStep = { actor: 'preview', reason: 'preview' };
 
-export function lifecycleOf({ db, config }: ActionServices): Lifecycle {
-  return createLifecycle(db, config.database.readSchema, config);
+export function lifecycleOf(services: ActionServices, dbOf = ({ db }: ReadStore) => db): Lifecycle {
+  const { stores, find, config } = services;
+  return lifecycleOfStores(stores, find, (store) => createLifecycle(dbOf(store), config.database.readSchema, config));
 }
 
-function rehearsed(services: ActionServices): Lifecycle {
-  return lifecycleOf({ ...services, db: rehearsalOf(services.db) });
+/** A life in which every step is rolled back, in whatever store. */
+export function rehearsedLifecycleOf(services: ActionServices): Lifecycle {
+  return lifecycleOf(services, ({ db }) => rehearsalOf(db));
 }
 
 async function answeringText(db: Queryable, name: string): Promise<string> {
-  const highest = (await activeVersions([db], name)).at(-1);
+  const highest = await highestIfKnown(db, name);
+  if (highest === undefined) return 'Which version answers now is not known: a read store does not respond.';
   return highest ? `${name}@${highest.version} answers now.` : `No version of '${name}' answers now.`;
 }
 
@@ -31,7 +36,7 @@ export const versionActions: ActionDefinitions<Names> = {
     async preview(services, { version: id, allowBreaking }) {
       const { name, version } = versionName(id);
       const refusal = await refusalOf(() =>
-        rehearsed(services).activate(name, version, rehearsedStep, { allowBreaking }),
+        rehearsedLifecycleOf(services).activate(name, version, rehearsedStep, { allowBreaking }),
       );
       const breaking = (refusal?.fields.breaking ?? []) as readonly string[]; // `refuseBreaking` sets it
       return {
@@ -55,11 +60,11 @@ export const versionActions: ActionDefinitions<Names> = {
     async preview(services, { projection: name }) {
       const { db, config } = services;
       const refusal = await refusalOf(async () => {
-        await planRollback([db], config, name);
-        await rehearsed(services).rollback(name, rehearsedStep);
+        await planRollback(db, config, name);
+        await rehearsedLifecycleOf(services).rollback(name, rehearsedStep);
       });
-      const [to, from] = (await activeVersions([db], name)).slice(-2);
-      const plan = refusal ? undefined : await planRollback([db], config, name);
+      const [to, from] = (await activeVersions(db, name)).slice(-2);
+      const plan = refusal ? undefined : await planRollback(db, config, name);
       return {
         of: name,
         summary:
@@ -74,7 +79,7 @@ export const versionActions: ActionDefinitions<Names> = {
       };
     },
     async run(services, { projection }, step) {
-      await planRollback([services.db], services.config, projection);
+      await planRollback(services.db, services.config, projection);
       const { from, to } = await lifecycleOf(services).rollback(projection, step);
       return {
         summary: `${projection}@${to} answers again. ${projection}@${from} stays current and ready.`,
@@ -87,9 +92,9 @@ export const versionActions: ActionDefinitions<Names> = {
     async preview(services, { version: id, graceHours, force }) {
       const { name, version } = versionName(id);
       const refusal = await refusalOf(() =>
-        rehearsed(services).retire(name, version, rehearsedStep, graceHours * 3600),
+        rehearsedLifecycleOf(services).retire(name, version, rehearsedStep, graceHours * 3600),
       );
-      const { answering, losing } = await retirementOf([services.db], services.db, name, version);
+      const { answering, losing } = await retirementOf((await services.find.of(name, version)).db, name, version);
       const lost = [answering, losing].flatMap((problem) => (problem === null ? [] : [`${id} ${problem}`]));
       return {
         of: id,
@@ -116,7 +121,7 @@ export const versionActions: ActionDefinitions<Names> = {
       const { name, version } = versionName(id);
       const { db } = services;
       // Not rehearsed: an inline version would leave the appends.
-      const found = await readVersion(db, { name, version });
+      const found = await readVersion((await services.find.of(name, version)).db, { name, version });
       const refusal = !found
         ? `${id} is not in the registry.`
         : found.state === 'retired'
@@ -124,7 +129,7 @@ export const versionActions: ActionDefinitions<Names> = {
           : found.paused
             ? `${id} is paused already, since ${found.paused.since} by ${found.paused.by} (${found.paused.reason}).`
             : null;
-      const answers = (await activeVersions([db], name)).at(-1)?.version === version;
+      const answers = (await highestIfKnown(db, name))?.version === version;
       return {
         of: id,
         summary: `No process maintains ${id} until it is resumed, also across restarts.`,
@@ -143,7 +148,7 @@ export const versionActions: ActionDefinitions<Names> = {
     right: 'pause',
     async preview(services, { version: id }) {
       const { name, version } = versionName(id);
-      const refusal = await refusalOf(() => rehearsed(services).resume(name, version, rehearsedStep));
+      const refusal = await refusalOf(() => rehearsedLifecycleOf(services).resume(name, version, rehearsedStep));
       return {
         of: id,
         summary: `Processes maintain ${id} again, and continue where it was paused.`,

@@ -11,12 +11,27 @@ import {
   readLetters,
   readLettersAt,
 } from '../../store/browsing/browse-letters.ts';
-import type { Queryable } from '../../store/statements/statement.ts';
-import { type BoundedCount, boundedCount, countBound } from './application.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import { type FoundInStores, readEachStore } from '../../store/read-store.ts';
+import { byVersion, currentCopies } from '../../store/registry/copies.ts';
+import { copiesById } from '../versions/registries.ts';
+import {
+  type BoundedCount,
+  boundedCount,
+  countBound,
+  foundOrAway,
+  type InspectedApplication,
+  versionName,
+} from './application.ts';
+
+/** The dead letters of a version or a reactor, and the database that has them. */
+export interface InspectedSource extends LetterSource {
+  readonly db: Database;
+}
 
 /** A dead letter, with the version or the reactor that it is of. */
 export interface InspectedLetter extends BrowsedLetter {
-  readonly source: LetterSource;
+  readonly source: InspectedSource;
 }
 
 /** Where a page begins: after this number of this version or reactor. */
@@ -34,28 +49,38 @@ export interface LetterChoice extends LetterFilter {
 export const letterWindow = 5000;
 const mostWindows = 20;
 
+export interface LetterPage {
+  readonly letters: readonly InspectedLetter[];
+  readonly next: LetterPlace | null;
+  /** The stores that are left out, because they do not respond. */
+  readonly away: readonly string[];
+}
+
+type Inspected = Pick<InspectedApplication, 'stores' | 'find'>;
+
 /** A page of dead letters, by version or reactor and in the order in which they were stored. */
 export async function readLetterPage(
-  db: Queryable,
+  application: Inspected,
   { of, ...filter }: LetterChoice,
   first: number,
   after: LetterPlace | null,
-): Promise<{ readonly letters: readonly InspectedLetter[]; readonly next: LetterPlace | null }> {
+): Promise<LetterPage> {
   const letters: InspectedLetter[] = [];
+  const { found, away } = await letterSources(application, of);
   let windows = 0;
-  for await (const { source, start } of sourcesFrom(db, of, after)) {
+  for (const { source, start } of sourcesFrom(found, after)) {
     const size = isEmpty(filter) ? Math.min(letterWindow, first - letters.length + 1) : letterWindow;
     for (let place: bigint | null = start; place !== null; ) {
-      const read = await readLetters(db, { source, after: place, size, filter });
+      const read = await readLetters(source.db, { source, after: place, size, filter });
       for (const letter of read.letters) {
-        if (letters.length === first) return { letters, next: placeAfter(letters) };
+        if (letters.length === first) return { letters, next: placeAfter(letters), away };
         letters.push({ ...letter, source });
       }
       place = read.last;
-      if (place !== null && ++windows >= mostWindows) return { letters, next: { of: source.of, after: place } };
+      if (place !== null && ++windows >= mostWindows) return { letters, next: { of: source.of, after: place }, away };
     }
   }
-  return { letters, next: null };
+  return { letters, next: null, away };
 }
 
 function isEmpty(filter: LetterFilter): boolean {
@@ -67,18 +92,35 @@ function placeAfter(letters: readonly InspectedLetter[]): LetterPlace | null {
   return last ? { of: last.source.of, after: last.number } : null;
 }
 
-/** The versions and reactors that have dead letters, from a place on. */
-async function* sourcesFrom(
-  db: Queryable,
-  of: string | undefined,
+/**
+ * The versions and reactors that have dead letters, in all stores. Of a version that moves to another store, those of the copy that answers:
+ * actions concern that one.
+ */
+export async function letterSources({ stores, find }: Inspected, of?: string): Promise<FoundInStores<InspectedSource>> {
+  const { found, away } = await readEachStore(stores, async ({ name: store, db }) =>
+    (await readLetterSources(db, of)).map((source) => ({ ...source, store, db })),
+  );
+  if (stores.apart.length === 0) return { found: found.flat(), away };
+  const current = copiesById(currentCopies(await find.copies()));
+  const sources = found.flat().filter((one) => one.isReactor || current.get(one.of)?.store === one.store);
+  return { found: sources.toSorted(versionsFirst), away };
+}
+
+function versionsFirst(a: LetterSource, b: LetterSource): number {
+  if (a.isReactor || b.isReactor) return a.isReactor === b.isReactor ? (a.of < b.of ? -1 : 1) : a.isReactor ? 1 : -1;
+  return byVersion(versionName(a.of), versionName(b.of));
+}
+
+/** The sources from a place on. */
+function sourcesFrom(
+  sources: readonly InspectedSource[],
   after: LetterPlace | null,
-): AsyncGenerator<{ readonly source: LetterSource; readonly start: bigint }> {
-  const sources = await readLetterSources(db, of);
+): { readonly source: InspectedSource; readonly start: bigint }[] {
   const index = after === null ? 0 : sources.findIndex((one) => one.of === after.of);
   // Its last dead letter may be gone since.
   const from = index >= 0 ? index : sources.findIndex((one) => one.of > (after?.of ?? ''));
-  if (from < 0) return;
-  for (const source of sources.slice(from)) yield { source, start: source.of === after?.of ? after.after : -1n };
+  if (from < 0) return [];
+  return sources.slice(from).map((source) => ({ source, start: source.of === after?.of ? after.after : -1n }));
 }
 
 export interface LetterGroups {
@@ -86,11 +128,13 @@ export interface LetterGroups {
   readonly groups: readonly (LetterGroup & { readonly of: string | null })[];
   readonly visited: number;
   readonly next: LetterPlace | null;
+  /** The stores that are left out, because they do not respond. */
+  readonly away: readonly string[];
 }
 
 /** Counts dead letters by groups. Visits a bounded number of them. */
 export async function readLetterGroups(
-  db: Queryable,
+  application: Inspected,
   { of, ...filter }: LetterChoice,
   by: readonly (LetterGrouping | 'of')[],
   after: LetterPlace | null,
@@ -99,19 +143,20 @@ export async function readLetterGroups(
   const byOf = by.includes('of');
   const groups = new Map<string, LetterGroup & { readonly of: string | null }>();
   const sorted = () => [...groups.values()].toSorted((a, b) => b.count - a.count);
+  const { found, away } = await letterSources(application, of);
   let visited = 0;
   let windows = 0;
-  for await (const { source, start } of sourcesFrom(db, of, after)) {
+  for (const { source, start } of sourcesFrom(found, after)) {
     for (let place: bigint | null = start; place !== null; ) {
-      const counted = await countLetters(db, { source, after: place, size: letterWindow, filter }, fields);
+      const counted = await countLetters(source.db, { source, after: place, size: letterWindow, filter }, fields);
       visited += counted.visited;
       for (const group of counted.groups) add(groups, { ...group, of: byOf ? source.of : null });
       place = counted.last;
       if (place !== null && ++windows >= mostWindows)
-        return { groups: sorted(), visited, next: { of: source.of, after: place } };
+        return { groups: sorted(), visited, next: { of: source.of, after: place }, away };
     }
   }
-  return { groups: sorted(), visited, next: null };
+  return { groups: sorted(), visited, next: null, away };
 }
 
 function add(
@@ -134,17 +179,19 @@ function add(
   );
 }
 
-/** One dead letter. Null if it is gone. @throws RefoldError `BAD_USER_INPUT` */
-export async function readLetter(db: Queryable, id: string): Promise<InspectedLetter | null> {
+/** One dead letter. Null if it is gone. @throws RefoldError `BAD_USER_INPUT`, `DATABASE_UNAVAILABLE` */
+export async function readLetter(application: Inspected, id: string): Promise<InspectedLetter | null> {
   const { of, number } = parseLetterId(id);
-  const [source] = await readLetterSources(db, of);
-  const [letter] = source ? await readLettersAt(db, source, [number]) : [];
+  const { found, away } = await letterSources(application, of);
+  const source = foundOrAway(found[0], `dead letters of ${of}`, away);
+  const [letter] = source ? await readLettersAt(source.db, source, [number]) : [];
   return source && letter ? { ...letter, source } : null;
 }
 
 /** How many later dead letters wait behind one. */
-export async function blockedBehind(db: Queryable, letter: InspectedLetter): Promise<BoundedCount> {
-  return boundedCount(await countBlocked(db, letter.source, letter, countBound + 1));
+export async function blockedBehind(letter: InspectedLetter): Promise<BoundedCount> {
+  const { source } = letter;
+  return boundedCount(await countBlocked(source.db, source, letter, countBound + 1));
 }
 
 /** The opaque name of a dead letter. */

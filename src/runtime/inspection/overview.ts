@@ -6,7 +6,8 @@ import { type HeldLease, readLeases } from '../../store/ownership/leases.ts';
 import { type RunningProcess, readRunningDetails } from '../../store/ownership/live-processes.ts';
 import { type LostOwner, readLostOwners } from '../../store/ownership/processes.ts';
 import { readThroughput, type Throughput } from '../../store/processors/runs.ts';
-import { readStatus, type VersionStatus } from '../monitoring/status.ts';
+import { type ReadStore, readEachStore } from '../../store/read-store.ts';
+import { readStatusOfStores, type VersionStatus } from '../monitoring/status.ts';
 import { type ReactorStatus, readReactorStatus } from '../reactors/reactor-operations.ts';
 import { type AnsweringVersion, answeringVersions } from '../versions/answering-versions.ts';
 import { type BoundedCount, boundedCount, countBound, type InspectedApplication } from './application.ts';
@@ -43,10 +44,31 @@ export interface Overview {
   /** Of all versions and reactors. */
   readonly deadLetters: BoundedCount;
   readonly processes: readonly RunningProcess[];
-  readonly lostOwners: readonly LostOwner[];
-  readonly leases: readonly HeldLease[];
+  readonly lostOwners: readonly (LostOwner & InStore)[];
+  readonly leases: readonly (HeldLease & InStore)[];
+  /** Those to the database of the log. */
   readonly connections: ConnectionFacts;
+  /** All read stores, that of the log first. */
+  readonly stores: readonly InspectedStore[];
   readonly answers: readonly AnsweringVersion[];
+}
+
+interface InStore {
+  /** The name of the read store. */
+  readonly store: string;
+}
+
+export interface InspectedStore {
+  readonly name: string;
+  /** Whether it does not respond: its versions are missing from the overview. */
+  readonly isAway: boolean;
+  readonly versions: number;
+  /** Null if it does not respond. */
+  readonly connections: ConnectionFacts | null;
+}
+
+export function namesAway(stores: readonly InspectedStore[]): readonly string[] {
+  return stores.flatMap(({ name, isAway }) => (isAway ? [name] : []));
 }
 
 // A page shows no more, and an application rarely has more.
@@ -59,15 +81,31 @@ const mostLeases = 1000;
 // A process sends a heartbeat every second or so; on a busy machine it may be late.
 const silentSeconds = 15;
 
-export async function readOverview({ db, log, config }: InspectedApplication): Promise<Overview> {
+/** What the overview says of the whole database of a store, and not of its versions. */
+async function readStoreFacts({ name: store, db }: ReadStore) {
+  return {
+    store,
+    throughputs: await readThroughput(db),
+    processes: await readRunningDetails(db, mostProcesses),
+    lostOwners: (await readLostOwners(db, silentSeconds)).map((one) => ({ ...one, store })),
+    leases: (await readLeases(db, mostLeases)).map((one) => ({ ...one, store })),
+    connections: await readConnections(db),
+  };
+}
+
+export async function readOverview({ db, stores, log, config }: InspectedApplication): Promise<Overview> {
   const horizon = await log.horizon();
-  const statuses = await readStatus(db, log, { letters: countBound + 1, positions: lagPositions });
-  const throughputs = await readThroughput(db);
+  const status = await readStatusOfStores(stores, log, { letters: countBound + 1, positions: lagPositions });
+  const { versions: statuses } = status;
+  const { found: facts, away } = await readEachStore(stores, readStoreFacts);
+  const [home] = facts;
+  if (!home) throw new TypeError('The store of the log responds, or the overview fails.'); // as `readEachStore` does
   const reactors = await readReactorStatus(db, log, countBound + 1);
-  const processes = await readRunningDetails(db, mostProcesses);
+  const processes = together(facts.flatMap((one) => one.processes));
   const answers = answeringVersions(statuses, processes);
   const head = await log.head();
   const versions = statuses.map((status): InspectedVersion => {
+    const { throughputs = [] } = facts.find(({ store }) => store === status.store) ?? {};
     const own = throughputs.filter(({ name, version }) => name === status.name && version === status.version);
     const paces = own.filter(({ kind }) => kind === 'processor').map((one) => one.positionsPerSecond);
     const [rebuild] = own.filter(({ kind }) => kind === 'rebuild');
@@ -94,11 +132,25 @@ export async function readOverview({ db, log, config }: InspectedApplication): P
     reactors: reactors.map((one) => ({ ...one, isDeclared: config.reactors.some(({ name }) => name === one.name) })),
     deadLetters: { value: letters.reduce((sum, count) => sum + boundedCount(count).value, 0), isExact },
     processes,
-    lostOwners: await readLostOwners(db, silentSeconds),
-    leases: await readLeases(db, mostLeases),
-    connections: await readConnections(db),
+    lostOwners: facts.flatMap((one) => one.lostOwners),
+    leases: facts.flatMap((one) => one.leases),
+    connections: home.connections,
+    stores: [stores.home, ...stores.apart].map(({ name }) => ({
+      name,
+      isAway: away.includes(name) || status.away.includes(name),
+      versions: statuses.filter(({ store }) => store === name).length,
+      connections: facts.find(({ store }) => store === name)?.connections ?? null,
+    })),
     answers,
   };
+}
+
+/** A process announces itself in each store, with what it owns there. */
+function together(announced: readonly RunningProcess[]): readonly RunningProcess[] {
+  const byName = [...Map.groupBy(announced, ({ name }) => name).values()];
+  return byName.flatMap(([first, ...others]) =>
+    first ? [{ ...first, owns: [first, ...others].flatMap(({ owns }) => owns) }] : [],
+  );
 }
 
 /** Seconds until it has caught up at its pace; null if it has, or if it does not move. */
@@ -117,6 +169,7 @@ export interface OverviewReader {
 // The share of the time in which this process reads the overview, whoever asks for it and however long it takes.
 const restFactor = 10;
 const leastMs = 200;
+const mostMsIfAway = 1000;
 
 export function createOverviewReader(application: InspectedApplication): OverviewReader {
   let known: { readonly overview: Overview; readonly until: number } | undefined;
@@ -125,7 +178,9 @@ export function createOverviewReader(application: InspectedApplication): Overvie
     const since = performance.now();
     const own = readOverview(application).then((overview) => {
       const now = performance.now();
-      known = { overview, until: now + Math.max(leastMs, (now - since) * restFactor) };
+      // The time of waiting for a store that does not respond is not the time of the database.
+      const most = namesAway(overview.stores).length > 0 ? mostMsIfAway : Number.POSITIVE_INFINITY;
+      known = { overview, until: now + Math.min(most, Math.max(leastMs, (now - since) * restFactor)) };
       return overview;
     });
     reading = own;

@@ -67,7 +67,7 @@ export interface ShownRow {
 
 /** A page of a version's rows by key. @throws RefoldError `BAD_USER_INPUT` */
 export async function readRows(
-  { db, config }: InspectedApplication,
+  { find, config }: InspectedApplication,
   id: string,
   first: number,
   after: unknown,
@@ -78,6 +78,7 @@ export async function readRows(
       'BAD_USER_INPUT',
       `The keys of ${id} are personal or have an access rule: they can't be listed.`,
     );
+  const { db } = await find.of(declared.name, declared.version);
   const found = await readVersion(db, declared);
   if (!found || found.state === 'retired') throw new RefoldError('BAD_USER_INPUT', `${id} has no table.`);
   const projection = storedIn(declared, found.tableName);

@@ -8,7 +8,7 @@ import { fold, foldSteps } from '../../projections/fold/fold.ts';
 import { isEvolveFailure } from '../../projections/fold/fold-failures.ts';
 import { keyText, type Projection, type RowKey, storedIn } from '../../projections/projection/projection.ts';
 import { readLeftOut } from '../../store/processors/left-out.ts';
-import { readRegistry } from '../../store/registry/registry.ts';
+import { readVersion } from '../../store/registry/registry.ts';
 import { eventsOfRow } from '../reads/row-history.ts';
 import type { InspectedApplication } from './application.ts';
 
@@ -46,7 +46,7 @@ export interface SteppedRow {
  * @throws RefoldError `BAD_USER_INPUT` if no such version has a history, or for a key that is none
  */
 export async function stepRow(
-  { db, log, config }: InspectedApplication,
+  { find, log, config }: InspectedApplication,
   { name, key: given, numbers }: { name: string; key: unknown; numbers: readonly number[] | undefined },
 ): Promise<SteppedRow> {
   const versions = config.projections
@@ -59,10 +59,10 @@ export async function stepRow(
       `The application declares no such version of '${name}' with 'history', which leads from a row to its stream.`,
     );
   const key = rowKeyOf(first, given);
-  const registered = await readRegistry(db);
   const folded = await Promise.all(
     versions.map(async (declared) => {
-      const found = registered.find((one) => one.name === declared.name && one.version === declared.version);
+      const { db } = await find.of(declared.name, declared.version);
+      const found = await readVersion(db, declared);
       const projection = found ? storedIn(declared, found.tableName) : declared;
       const events = await eventsOfRow(log, projection, key);
       const leftOut = await readLeftOut(

@@ -2,11 +2,10 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import { defaultStore } from '../../projections/projection/projection.ts';
 import type { CanaryRule, VersionState } from '../../projections/projection/version-map.ts';
 import type { EventLog } from '../../store/event-log.ts';
-import { isOutage } from '../../store/postgres/database-errors.ts';
 import { countDeadLetters } from '../../store/processors/dead-letters.ts';
 import { type Lag, readLag, readLagWithin } from '../../store/processors/lag.ts';
 import { readThroughput, type Throughput } from '../../store/processors/runs.ts';
-import type { ReadStores } from '../../store/read-store.ts';
+import { type ReadStores, readEachStore } from '../../store/read-store.ts';
 import { type CanaryFigures, readCanaryFigures } from '../../store/registry/canaries.ts';
 import { byVersion, type Copy, currentCopies } from '../../store/registry/copies.ts';
 import type { Pause } from '../../store/registry/pauses.ts';
@@ -138,16 +137,16 @@ export interface StatusOfStores {
   readonly away: readonly string[];
 }
 
-export async function readStatusOfStores({ home, apart }: ReadStores, log: EventLog): Promise<StatusOfStores> {
-  const away: string[] = [];
-  const others = apart.map(({ name, db }) =>
-    readCopies(db, log, name).catch((error: unknown) => {
-      if (!isOutage(error)) throw error;
-      away.push(name);
-      return [];
-    }),
-  );
-  const copies = (await Promise.all([readCopies(home.db, log, home.name), ...others])).flat();
+/** @param bounds of all stores together; none: dead letters and what is behind are counted like in one store */
+export async function readStatusOfStores(
+  stores: ReadStores,
+  log: EventLog,
+  bounds?: StatusBounds,
+): Promise<StatusOfStores> {
+  const shares = stores.apart.length + 1;
+  const share = bounds && { ...bounds, positions: Math.floor(bounds.positions / shares) };
+  const { found, away } = await readEachStore(stores, ({ name, db }) => readCopies(db, log, name, share));
+  const copies = found.flat();
   const current = currentCopies(copies).sort(byVersion);
   return { versions: current.map(({ status }) => ({ ...status, copies: otherCopies(status, copies) })), away };
 }

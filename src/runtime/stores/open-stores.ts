@@ -61,7 +61,7 @@ export function createStoreLinks(declared: readonly Projection[], stores: Checke
 }
 
 /** Opens the pools of all stores apart from the log. No connection is opened before the first statement. */
-export function openReadStores(
+function openReadStores(
   { database, readStores: configured, gateway }: Config,
   home: ReadStore,
   links: StoreLinks,
@@ -69,7 +69,7 @@ export function openReadStores(
   const { prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = database;
   const apart = Object.entries(configured).map(([name, options]): ReadStore => {
     const { url } = options;
-    const shares = shareStoreConnections(options);
+    const shares = shareStoreConnections(options, gateway);
     const connection = { url, prepare, sessions, answerTimeoutMs };
     return {
       name,

@@ -1,5 +1,6 @@
-import { isOutage } from '../../store/postgres/database-errors.ts';
-import type { ReadStore, ReadStores } from '../../store/read-store.ts';
+import { RefoldError } from '../../errors.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
+import { type ReadStore, type ReadStores, readEachStore } from '../../store/read-store.ts';
 import { currentCopies } from '../../store/registry/copies.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
 import type { Lifecycle } from '../versions/lifecycle.ts';
@@ -15,41 +16,54 @@ export interface StoreFinder {
   copies(): Promise<readonly StoredVersion[]>;
 }
 
+/** What an application declares. In development it may be replaced, so it is read each time. */
+interface Declared {
+  readonly projections: readonly { readonly name: string; readonly version: number; readonly store: string }[];
+}
+
 /** @param onFound receives the copies whenever they are read */
 export function createStoreFinder(
   stores: ReadStores,
-  projections: readonly { readonly name: string; readonly version: number; readonly store: string }[],
+  declared: Declared,
   onFound: (copies: readonly StoredVersion[]) => void = () => {},
 ): StoreFinder {
   async function read(): Promise<{ copies: readonly StoredVersion[]; away: ReadonlySet<string> }> {
-    const away = new Set<string>();
-    const registries = [stores.home, ...stores.apart].map(async ({ name: store, db }) => {
-      try {
-        return (await readRegistry(db)).map((entry): StoredVersion => ({ ...entry, store }));
-      } catch (error) {
-        if (store === stores.home.name || !isOutage(error)) throw error;
-        away.add(store);
-        return [];
-      }
-    });
-    const copies = (await Promise.all(registries)).flat();
+    const { found, away } = await readEachStore(stores, async ({ name: store, db }) =>
+      (await readRegistry(db)).map((entry): StoredVersion => ({ ...entry, store })),
+    );
+    const copies = found.flat();
     onFound(copies);
-    return { copies, away };
+    return { copies, away: new Set(away) };
   }
 
   return {
     async of(name, version) {
       if (stores.apart.length === 0) return stores.home;
       const { copies, away } = await read();
-      const own = copies.filter((one) => one.name === name && one.version === version);
-      const declared = projections.find((one) => one.name === name && one.version === version)?.store;
+      const own = copies.filter(isVersion(name, version));
+      const { store: declaredIn } = declared.projections.find(isVersion(name, version)) ?? {};
       const [found] = currentCopies(own);
-      const hidden = found?.movedTo ?? (found ? undefined : declared);
+      const hidden = found?.movedTo ?? (found ? undefined : declaredIn);
       if (hidden !== undefined && away.has(hidden)) return stores.of({ store: hidden });
-      return found ? stores.of(found) : stores.of({ store: declared ?? stores.home.name });
+      return found ? stores.of(found) : stores.of({ store: declaredIn ?? stores.home.name });
     },
     copies: async () => (await read()).copies,
   };
+}
+
+/** The store that has both versions, whose rows can be compared there. @throws RefoldError `INVALID_TRANSITION` if each is in another one */
+export async function storeOfBoth(find: StoreFinder, older: Projection, newer: Projection): Promise<ReadStore> {
+  const store = await find.of(newer.name, newer.version);
+  const other = await find.of(older.name, older.version);
+  if (other.name === store.name) return store;
+  throw new RefoldError(
+    'INVALID_TRANSITION',
+    `${older.id} is in the store '${other.name}' and ${newer.id} in '${store.name}': rows are compared within one database. 'refold verify' compares each with the log, and 'refold changes ${newer.id}' shows what clients would lose.`,
+  );
+}
+
+function isVersion(name: string, version: number) {
+  return (one: { readonly name: string; readonly version: number }) => one.name === name && one.version === version;
 }
 
 /** The life of versions in several stores: each step is a transaction of its version's store. */

@@ -27,8 +27,11 @@ export function readLag(db: Queryable): Promise<Lag[]> {
   return log ? readLagApart(db, log) : run(db, lags, 'read lag');
 }
 
-/** The same, if the log is in another database. */
-async function readLagApart(store: Queryable, log: Queryable): Promise<Lag[]> {
+// Positions that one processor visits at most.
+const positionsOfOne = 10_000;
+
+/** The same, if the log is in another database. @param positions that all processors visit together @default each visits its own */
+async function readLagApart(store: Queryable, log: Queryable, positions?: number): Promise<Lag[]> {
   const processors = await store.query<object>({
     name: 'read processors for lag',
     text: `
@@ -46,6 +49,7 @@ async function readLagApart(store: Queryable, log: Queryable): Promise<Lag[]> {
       join refold.processors using (name, version)
       where state <> 'retired'`,
   });
+  const share = positions === undefined ? positionsOfOne : Math.max(10, Math.floor(positions / processors.length));
   return log.query<Lag>({
     name: 'read lag of processors',
     text: `
@@ -59,9 +63,9 @@ async function readLagApart(store: Queryable, log: Queryable): Promise<Lag[]> {
         coalesce(greatest(extract(epoch from clock_timestamp() - oldest), 0), 0)::float8 as seconds
       from json_to_recordset($1) as processor (name text, version integer, partition integer, checkpoint bigint, wanted text[])
       cross join lateral (select coalesce(pg_sequence_last_value('refold.events_position_seq'), 0) as head) as log
-      cross join lateral refold.unread(checkpoint, wanted, 10000) as unread
+      cross join lateral refold.unread(checkpoint, wanted, $2) as unread
       order by name collate "C", version, partition`,
-    values: [JSON.stringify(processors)],
+    values: [JSON.stringify(processors), Math.min(positionsOfOne, share)],
   });
 }
 
@@ -70,6 +74,8 @@ async function readLagApart(store: Queryable, log: Queryable): Promise<Lag[]> {
  * share goes.
  */
 export function readLagWithin(db: Queryable, positions: number): Promise<Lag[]> {
+  const log = db.elsewhere?.log;
+  if (log) return readLagApart(db, log, positions);
   return db.query<Lag>({
     name: 'read lag within',
     text: `

@@ -1,3 +1,4 @@
+import { isOutage } from '../postgres/database-errors.ts';
 import type { Queryable } from '../statements/statement.ts';
 import type { StoredDefinition } from '../statements/stored-json.ts';
 import { byVersion, currentCopies } from './copies.ts';
@@ -24,6 +25,20 @@ export async function answering(db: Queryable, name: string): Promise<DefinedVer
   const active = (await readVersionsOf(db, name)).findLast(({ state }) => state === 'active');
   const definition = active && (await readDefinitionOf(db, name, active.version));
   return active && definition && { version: active.version, tableName: active.tableName, definition };
+}
+
+/** Reads something in each store that holds versions of a projection. @returns null for a store that does not respond */
+export function readStoresWith<T>(
+  db: Queryable,
+  name: string,
+  read: (db: Queryable) => Promise<T>,
+): Promise<(T | null)[]> {
+  const readOrNull = (store: Queryable) =>
+    read(store).catch((error: unknown) => {
+      if (isOutage(error)) return null;
+      throw error;
+    });
+  return Promise.all(storesWith(db, name).map(readOrNull));
 }
 
 /** {@link readDefinition} in all stores. */

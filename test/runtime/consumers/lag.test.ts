@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { defineConfig, type Projection } from '../../../src/index.ts';
 import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
 import { createDatabase } from '../../../src/store/postgres/database.ts';
-import { readLag } from '../../../src/store/processors/lag.ts';
+import { readLag, readLagWithin } from '../../../src/store/processors/lag.ts';
 import { readThroughput } from '../../../src/store/processors/runs.ts';
 import { databaseOfFile } from '../../support/database-of-file.ts';
 import { account, balanceV1, openingsV1 } from '../../support/sample-domain.ts';
@@ -73,6 +73,20 @@ test('a version far behind reports that its lag is not fully counted', async () 
     { name: 'balance', positions: BigInt(logSize), events: 10_000n, exact: false },
     { name: 'openings', positions: BigInt(logSize), events: 1_000n, exact: false },
   ]);
+});
+
+test('readers that come again and again visit a share of the log for each processor, also if the log is in another database', async () => {
+  await moveTo(logSize);
+  const apart = createDatabase({
+    url: database.url,
+    elsewhere: { log: db, storesOf: () => [], others: () => [] },
+  });
+  for (const reader of [db, apart])
+    expect(await readLagWithin(reader, 400)).toMatchObject([
+      { name: 'balance', positions: BigInt(logSize), events: 200n, exact: false },
+      { name: 'openings', positions: BigInt(logSize), events: 20n, exact: false },
+    ]);
+  await apart.close();
 });
 
 test('reading the lag, the throughput and the status never scans the log, for any length and any known positions', async () => {

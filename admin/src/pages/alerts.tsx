@@ -1,0 +1,30 @@
+import type { OverviewPartsFragment } from '../gql/graphql.ts';
+import { duration } from '../parts/format.tsx';
+import { Notice } from '../parts/marks.tsx';
+import { StoresAway } from '../parts/stores.tsx';
+
+/** What an operator must know before anything else. */
+export function Alerts({ overview: { stalls, lostOwners, stores } }: { readonly overview: OverviewPartsFragment }) {
+  const away = stores.flatMap(({ name, isAway }) => (isAway ? [name] : []));
+  if (stalls.length + lostOwners.length + away.length === 0) return null;
+  return (
+    <div class="alerts">
+      <StoresAway names={away} />
+      {stalls.slice(0, 3).map(({ position, pid, text }) => (
+        <Notice key={`${position}-${pid}`} tone="bad" title="The log is held back.">
+          {text}
+        </Notice>
+      ))}
+      {stalls.length > 3 && <p>{stalls.length - 3} more sessions hold it back.</p>}
+      {lostOwners.map(({ name, units, seconds }) => (
+        <Notice
+          key={name}
+          tone="warn"
+          title={`${name} is silent${seconds == null ? '' : ` for ${duration(seconds)}`}.`}
+        >
+          It owns {units} {units === 1 ? 'unit' : 'units'} that no other process has taken over.
+        </Notice>
+      ))}
+    </div>
+  );
+}

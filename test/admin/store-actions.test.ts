@@ -1,0 +1,4 @@
+import { createTestDatabase } from '../support/test-database.ts';
+import { actionsContract } from './actions-contract.ts';
+
+actionsContract(() => createTestDatabase());
