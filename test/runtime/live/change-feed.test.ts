@@ -11,8 +11,10 @@ import { type ChangeCursor, cursorText, parseCursor } from '../../../src/project
 import type { ChangeFeedQuery, ChangeFeedUpdate } from '../../../src/schema/contract/change-feed.ts';
 import { pruneChanges } from '../../../src/store/processors/changes.ts';
 import { createReadModelWriter, type ReadModelWriter } from '../../support/read-model-writer.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { createLiveSetting, type LiveSetting, pull } from './live-setting.ts';
 
+let database: TestDatabase;
 let setting: LiveSetting;
 let stock: Projection;
 let writer: ReadModelWriter;
@@ -32,7 +34,8 @@ function stockVersion(version: number): Projection {
 }
 
 beforeAll(async () => {
-  setting = await createLiveSetting();
+  database = await createTestDatabase();
+  setting = await createLiveSetting(async () => database);
 });
 
 beforeEach(async () => {
@@ -134,7 +137,7 @@ test('changes that were truncated away lead to all rows, for connected clients a
   };
   await writer.write({ upserted: [row('a', 2)] });
   await writer.write({ deleted: [['b']] });
-  await setting.database.administer('truncate refold.changes');
+  await database.administer('truncate refold.changes');
   setting.intercept = () => {};
   expect(await next(messages)).toBe('EXPIRED +a:2 to 3@1.1');
   await messages.return?.();

@@ -8,7 +8,7 @@ import {
 import { createPositions, type Positions } from '../../../src/runtime/reads/positions.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { createNotifications, type Notifications } from '../../../src/store/postgres/notifications.ts';
-import type { Queryable, Statement } from '../../../src/store/statements/statement.ts';
+import type { Elsewhere, Queryable, Statement } from '../../../src/store/statements/statement.ts';
 import { readSchema } from '../../support/read-model-writer.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 
@@ -42,9 +42,11 @@ export function createStage(): Stage {
   };
 }
 
+type LiveDatabase = Pick<TestDatabase, 'url' | 'drop'>;
+
 /** A database for the test, the parts that subscriptions need, and a record of what they do. */
 export interface LiveSetting {
-  readonly database: TestDatabase;
+  readonly database: LiveDatabase;
   readonly db: Database;
   readonly positions: Positions;
   readonly stage: Stage;
@@ -63,10 +65,14 @@ export const deaf: Pick<Notifications, 'on'> = { on: () => () => {} };
 export const often = { min: 1, max: 5, step: 1 };
 export const seldom = { min: 3_600_000, max: 3_600_000, step: 0 };
 
-export async function createLiveSetting(): Promise<LiveSetting> {
-  const testDatabase = await createTestDatabase();
-  const db = createDatabase({ url: testDatabase.url });
-  const reads = createDatabase({ url: testDatabase.url, pipeline: true });
+/** @param elsewhere of a read store. @default a database for all */
+export async function createLiveSetting(
+  create: () => Promise<LiveDatabase> = createTestDatabase,
+  elsewhere?: Elsewhere,
+): Promise<LiveSetting> {
+  const testDatabase = await create();
+  const db = createDatabase({ url: testDatabase.url, elsewhere });
+  const reads = createDatabase({ url: testDatabase.url, pipeline: true, elsewhere });
   const notifications = createNotifications({ url: testDatabase.url });
   const head = async () => 0n as never; // no event log here
   const positions = createPositions({ db, notifications, timeout: 300_000, head });
