@@ -53,7 +53,7 @@ export interface Overview {
   readonly answers: readonly AnsweringVersion[];
 }
 
-interface InStore {
+export interface InStore {
   /** The name of the read store. */
   readonly store: string;
 }
