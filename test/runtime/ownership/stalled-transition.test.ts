@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
+import { createDatabase } from '../../../src/store/postgres/database.ts';
 import { readRegistry } from '../../../src/store/registry/registry.ts';
 import { seeded, traffic } from '../../support/account-traffic.ts';
 import { databaseOfFile } from '../../support/database-of-file.ts';
@@ -7,8 +8,12 @@ import { until } from '../../support/until.ts';
 import { createWorkerProcesses } from '../../support/worker-processes.ts';
 
 const { database, db, log } = await databaseOfFile(account);
+const operator = createDatabase({ url: database.superuserUrl });
 const workers = createWorkerProcesses();
-afterAll(() => workers.killAll());
+afterAll(async () => {
+  await workers.killAll();
+  await operator.close();
+});
 
 const start = (owner: string) => workers.start({ url: database.url, owner, runtime: { leaseSeconds: 2 } });
 
@@ -21,9 +26,9 @@ test('a worker that stalls in the middle of an activation does not keep the next
   const first = await start('first');
   await until(async () => (await readRegistry(db)).every(({ state }) => state === 'active'));
   await first.end('SIGKILL');
-  await db.query({ text: `update refold.projections set state = 'building'` });
+  await operator.query({ text: `update refold.projections set state = 'building'` });
 
-  const stalled = await db.transaction(async (tx) => {
+  const stalled = await operator.transaction(async (tx) => {
     // Each activation waits here, after it has locked its version and its processor.
     await tx.query({ text: 'lock table refold.transitions in exclusive mode' });
     const second = await start('second');

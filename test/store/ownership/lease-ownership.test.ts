@@ -47,25 +47,22 @@ async function expiry(name: string): Promise<string | undefined> {
 }
 
 test('leases that are attempted at once share a statement', async () => {
-  await db.query({ text: 'create table attempts ()' });
-  await db.query({
-    text: `
-      create function count_attempt() returns trigger language plpgsql as $$
-      begin
-        insert into attempts default values;
-        return null;
-      end $$`,
-  });
-  await db.query({
-    text: 'create trigger counted before insert on refold.leases for each statement execute function count_attempt()',
-  });
+  await database.administer(`
+    create table public.attempts ();
+    grant select on public.attempts to public;
+    create function public.count_attempt() returns trigger language plpgsql security definer as $$
+    begin
+      insert into public.attempts default values;
+      return null;
+    end $$;
+    create trigger counted before insert on refold.leases for each statement execute function public.count_attempt()`);
   const ownership = createLeaseOwnership({ url: database.url });
   opened.add(ownership);
   const units = Array.from({ length: 40 }, (_, partition) => unitOf('together', 'processor', 1, partition));
   const locks = await Promise.all(units.map((unit) => ownership.tryAcquire(unit)));
   expect(locks.every((lock) => lock !== null)).toBe(true);
-  expect(await db.query({ text: 'select count(*)::int as attempts from attempts' })).toEqual([{ attempts: 1 }]);
-  await db.query({ text: 'drop trigger counted on refold.leases' });
+  expect(await db.query({ text: 'select count(*)::int as attempts from public.attempts' })).toEqual([{ attempts: 1 }]);
+  await database.administer('drop trigger counted on refold.leases');
 });
 
 test('a lease is renewed for as long as its holder lives', async () => {
