@@ -118,7 +118,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test('with 200 versions, 50 processes and a million dead letters, no statement visits more than its bound', async () => {
+test('with 200 versions, 50 processes and many dead letters, no statement visits more than its bound', async () => {
   const own = explaining(db);
   const log = createEventLog(own, config.families);
   const application = {
