@@ -117,7 +117,7 @@ export async function createLogOfSize(server: BenchServer, events: number, milli
       const subscriber = await subscribe(
         `${served?.url}/graphql`,
         `subscription { cartSummary(cartId: "cart-0") { items } }`,
-        heard.take,
+        { onText: heard.take },
       );
       itemsOfTail = await heard.atLeast(0);
       const took: number[] = [];

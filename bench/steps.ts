@@ -42,10 +42,11 @@ try {
   let seen = 0;
   let arrived = Promise.withResolvers<void>();
   const query = 'subscription { cartSummary(cartId: "cart-1") { items } }';
-  const subscriber = await subscribe(`${refold.url}/graphql`, query, (text) => {
+  const onText = (text: string) => {
     for (const [, items] of text.matchAll(/"items":(\d+)/g)) seen = Math.max(seen, Number(items));
     arrived.resolve();
-  });
+  };
+  const subscriber = await subscribe(`${refold.url}/graphql`, query, { onText });
   const took: number[] = [];
   for (let count = 1; count <= appends; count++) {
     steps = count > appends - shown ? [] : undefined;

@@ -1,9 +1,12 @@
 /** `npm run build`: builds `dist/` from scratch, as it is published. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { buildAdminPage } from './build-admin.ts';
 
-rmSync('dist', { recursive: true, force: true });
+// Except for the admin page, which gateways that run from the sources serve, and which is built anew only if its sources have changed.
+mkdirSync('dist', { recursive: true });
+for (const entry of readdirSync('dist')) if (entry !== 'admin-page') rmSync(join('dist', entry), { recursive: true });
 execFileSync('tsc', ['-p', 'tsconfig.build.json'], { stdio: 'inherit' });
 
 const cli = 'dist/cli/main.js';

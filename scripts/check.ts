@@ -25,9 +25,13 @@ const checks: readonly Step[] = [
   ...(withSystem ? [] : [{ script: 'docs:build' }]),
 ];
 
-// The package's check mostly waits for the registry and the disk, so the others run meanwhile. The tests need the whole machine.
-const beside = await Promise.all([problemsOfAll(checks), problemsOf({ script: 'package:check' })]);
-const problems = [...beside.flat(), ...(await problemsOf({ script: tests }))];
+// The package's check mostly waits for the registry and the disk, and many tests wait for leases and time limits. So they share the machine.
+const found = await Promise.all([
+  problemsOfAll(checks),
+  problemsOf({ script: 'package:check' }),
+  problemsOf({ script: tests }),
+]);
+const problems = found.flat();
 if (process.env.CI !== undefined) {
   // The test run itself reports which tests failed.
   const told = problems.filter(({ name }) => name !== tests);

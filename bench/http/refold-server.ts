@@ -9,7 +9,13 @@ const refold = await createRefold(
   defineConfig({
     projections: related === 'related' ? [cartOfCustomer, customerTotal] : [cartSummary],
     database: { url },
-    gateway: { port: 0, maxSubscriptions: 100_000, maxSubscriptionsPerClient: 100_000 },
+    gateway: {
+      port: 0,
+      maxSubscriptions: 100_000,
+      maxSubscriptionsPerClient: 100_000,
+      maxSockets: 100_000,
+      maxSocketsPerClient: 100_000,
+    },
     development: false,
   }),
   // A processor warns when a rebuild has replaced its table; a benchmark does not need the line.

@@ -26,7 +26,10 @@ function open(): Promise<unknown> {
       }
       tail = tail.slice(end).slice(-longestMatch);
     };
-    void (url.startsWith('ws:') ? subscribeOverWebSocket : subscribe)(url, query, onText);
+    const onClosed = (lastText: string) => {
+      throw new Error(`The server closed a subscription. It sent last: ${lastText}`);
+    };
+    void (url.startsWith('ws:') ? subscribeOverWebSocket : subscribe)(url, query, { onText, onClosed });
   });
 }
 

@@ -1,19 +1,21 @@
 import { connect } from 'node:net';
-import type { Subscriber } from './server-sent-events.ts';
+import type { Subscriber, SubscriberEvents } from './server-sent-events.ts';
 
 /** Like server-sent events: bare sockets, because a WebSocket object for each would use more of the machine than the servers. */
 export function subscribeOverWebSocket(
   url: string,
   query: string,
-  onText: (text: string) => void,
+  { onText, onClosed }: SubscriberEvents,
 ): Promise<Subscriber> {
   const { hostname, port, host, pathname } = new URL(url);
+  let last = '';
   return new Promise((resolve, reject) => {
     const socket = connect({ host: hostname, port: Number(port), noDelay: true });
     socket.setEncoding('latin1'); // the searched text is ASCII
     const say = (message: object) => socket.write(clientFrame(JSON.stringify(message)));
     socket.on('data', (chunk) => {
       const text = String(chunk);
+      last = text;
       if (text.startsWith('HTTP/1.1 101')) say({ type: 'connection_init' });
       if (text.includes('connection_ack')) say({ id: crypto.randomUUID(), type: 'subscribe', payload: { query } });
       // The server disconnects a client that does not answer its pings.
@@ -21,6 +23,7 @@ export function subscribeOverWebSocket(
       onText(text);
     });
     socket.on('error', reject);
+    socket.once('close', () => onClosed?.(last));
     socket.once('connect', () => {
       socket.write(
         `GET ${pathname} HTTP/1.1\r\nhost: ${host}\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-protocol: graphql-transport-ws\r\n\r\n`,

@@ -49,9 +49,10 @@ async function measure({ server, quick, rounds }: BenchContext, perSecond: numbe
   // Each append adds one item, so the count in a message shows which appends it includes: all up to that number.
   const shown = createProgress();
   const query = 'subscription { cartSummary(cartId: "cart-1") { items } }';
-  const subscriber = await subscribe(`${refold.url}/graphql`, query, (text) => {
+  const onText = (text: string) => {
     for (const [, items] of text.matchAll(/"items":(\d+)/g)) shown.tell(Number(items));
-  });
+  };
+  const subscriber = await subscribe(`${refold.url}/graphql`, query, { onText });
   await shown.until(0);
   const append = async () => {
     const sent = performance.now();

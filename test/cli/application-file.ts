@@ -1,11 +1,11 @@
 import { chmod, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { quickFolder } from '../support/quick-folder.ts';
 
 /** A user's own folder, with the packages of this one. It is removed after the test. */
 export async function userFolder(files: Readonly<Record<string, string>> = {}): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'refold-user-'));
+  const folder = await mkdtemp(join(quickFolder(), 'refold-user-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   // If root runs the tests, an embedded server runs as another user, who must be able to enter.
   await chmod(folder, 0o755);
