@@ -3,6 +3,8 @@ import type { Admin } from './admin/create-admin.ts';
 import type { Config } from './config/define-config.ts';
 import type { Gateway } from './gateway/create-gateway.ts';
 import type { HealthServer } from './gateway/http/health-server.ts';
+import type { VersionMap } from './projections/projection/version-map.ts';
+import type { ResponseQuery } from './projections/queries/response-query.ts';
 import type { Runtime } from './runtime/runtime.ts';
 import type { SchemaExtension } from './schema/extend-schema.ts';
 
@@ -56,7 +58,9 @@ export async function openGateway(
     services: {
       versions: runtime.versions,
       openReadModels: (readOptions) => runtime.readModels.open(readOptions),
-      compiles: config.gateway.compiledQueries,
+      ...(config.gateway.compiledQueries
+        ? { answer: (query: ResponseQuery, of: VersionMap) => runtime.readModels.answer(query, of) }
+        : {}),
       execute: runtime.execute,
       checkToken: runtime.checkToken,
       live: runtime.live,

@@ -8,7 +8,7 @@ import type { Command } from '../commands/define-command.ts';
 import type { Config } from '../config/define-config.ts';
 import { RefoldError } from '../errors.ts';
 import { createGuard } from '../schema/access/guard.ts';
-import { restrictReads } from '../schema/access/restricted-reads.ts';
+import { restrictReads, restrictResponse } from '../schema/access/restricted-reads.ts';
 import { refuseOtherCopy } from '../schema/contract/check-graphql.ts';
 import type { ReadModels } from '../schema/contract/operation-context.ts';
 import type { SchemaExtension } from '../schema/extend-schema.ts';
@@ -223,7 +223,10 @@ export async function createGateway(given: GatewayParts): Promise<Gateway> {
     services,
     policies,
     observer,
-    readsFor,
+    restrict(query, viewer) {
+      const guard = guardOf(viewer);
+      return guard ? restrictResponse(query, guard) : query;
+    },
     maxCost: options.maxCost,
     onAnswered: metrics.onAnswered,
     shadows,

@@ -3,10 +3,10 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Viewer } from '../../access.ts';
 import { RefoldError } from '../../errors.ts';
+import type { ResponseQuery } from '../../projections/queries/response-query.ts';
 import { type CompiledOperation, compileOperation, conditionNames } from '../../schema/compile/compile-operation.ts';
 import { NotCompiled, type Variables } from '../../schema/compile/compiling.ts';
 import { coerceVariables } from '../../schema/contract/graphql-release.ts';
-import type { ReadModels } from '../../schema/contract/operation-context.ts';
 import { checkDepth } from '../../schema/values/storable-input.ts';
 import { checkCost } from '../policies/cost-limit.ts';
 import type { RequestPolicies } from '../policies/request-policies.ts';
@@ -26,8 +26,8 @@ export interface CompiledOperationsOptions {
   readonly services: GatewayServices;
   readonly policies: RequestPolicies;
   readonly observer: OperationObserver;
-  /** Restricts reads to what a viewer may see. */
-  readonly readsFor: (reads: ReadModels, viewer: Viewer | 'system') => ReadModels;
+  /** Restricts a query to what a viewer may see. @throws RefoldError `UNAUTHENTICATED`, `FORBIDDEN` */
+  readonly restrict: (query: ResponseQuery, viewer: Viewer | 'system') => ResponseQuery;
   readonly maxCost: number;
   /** Called for each answer, with the seconds since its start. */
   readonly onAnswered: (seconds: number) => void;
@@ -71,7 +71,7 @@ interface KnownOperation {
 const maxForms = 64;
 
 export function createCompiledOperations(options: CompiledOperationsOptions): CompiledOperations {
-  const { yoga, source, services, policies, observer, readsFor, maxCost, onAnswered, shadows, logger } = options;
+  const { yoga, source, services, policies, observer, restrict, maxCost, onAnswered, shadows, logger } = options;
   const known = new WeakMap<GraphQLSchema, LRUCache<string, { readonly operation: KnownOperation | undefined }>>();
 
   function operationOf(
@@ -116,21 +116,17 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
       if (!query) return undefined;
       checkCost(operation, { document, variableValues: params.variables }, schema, maxCost);
       const viewer = await policies.authenticateAndLimit(transport);
-      const reads = services.openReadModels({ snapshot: false, replicaOf: versions });
-      try {
-        const seen = { type: operation.operation, name: operation.name?.value };
-        const data = await observer.observe(seen, transport, async () => readsFor(reads, viewer).answer?.(query));
-        if (data === undefined) return undefined;
-        onAnswered((performance.now() - startedAt) / 1000);
-        if (services.usage) {
-          const { variables } = params;
-          countUsage(services.usage, transport, { ...served, document, operation, variables: variables ?? {} });
-        }
-        shadows.consider({ served, document, operation, variables: params.variables, viewer, context: transport });
-        return { data, served };
-      } finally {
-        void reads.close().catch((error) => logger.warn({ err: error }, 'could not close the reads of an operation'));
+      const seen = { type: operation.operation, name: operation.name?.value };
+      const work = async () => services.answer?.(restrict(query, viewer), versions);
+      const data = await observer.observe(seen, transport, work);
+      if (data === undefined) return undefined;
+      onAnswered((performance.now() - startedAt) / 1000);
+      if (services.usage) {
+        const { variables } = params;
+        countUsage(services.usage, transport, { ...served, document, operation, variables: variables ?? {} });
       }
+      shadows.consider({ served, document, operation, variables: params.variables, viewer, context: transport });
+      return { data, served };
     } catch (error) {
       if (isForExecutor(error))
         logger.debug({ err: error }, 'query not compiled: the executor reports this error, if it gets there');
@@ -141,7 +137,7 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
 
   return {
     answer(text, params, transport) {
-      if (!services.compiles || headerOf(transport, 'refold-after') !== undefined) return undefined;
+      if (!services.answer || headerOf(transport, 'refold-after') !== undefined) return undefined;
       if (headerOf(transport, 'refold-position') !== undefined) return undefined;
       // With a canary, the executor's path chooses the version and measures both.
       if (services.versions.canaries?.().length) return undefined;

@@ -5,6 +5,7 @@ import type { PositionToken } from '../../events/position-token.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { Canary, Pins, ShadowRule, VersionMap } from '../../projections/projection/version-map.ts';
 import type { ReadPosition } from '../../projections/queries/change-cursor.ts';
+import type { ResponseQuery } from '../../projections/queries/response-query.ts';
 import type { CommandResult, LiveReadModels, ReadModels } from '../../schema/contract/operation-context.ts';
 import type { ShadowResult } from '../../store/registry/shadows.ts';
 
@@ -50,8 +51,8 @@ export interface GatewayServices {
     /** For a query that may be answered from a replica: the versions that it reads. @default not from a replica */
     readonly replicaOf?: VersionMap | undefined;
   }): OperationReads;
-  /** Whether reads without a snapshot can return whole answers (`answer`), so that queries are compiled. @default false */
-  readonly compiles?: boolean;
+  /** Returns the JSON of all root fields with one statement. @default every query runs through resolvers */
+  answer?(query: ResponseQuery, versions: VersionMap): Promise<string>;
   execute(command: Command, input: unknown, options: CommandCall): Promise<CommandResult>;
   /** Throws RefoldError `HISTORY_CHANGED` if the log now has other events at that position. @default never */
   checkToken?(token: PositionToken): Promise<void>;

@@ -2,6 +2,7 @@ import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { VersionMap } from '../../projections/projection/version-map.ts';
+import type { ResponseQuery } from '../../projections/queries/response-query.ts';
 import type { ReadModels } from '../../schema/contract/operation-context.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { aggregateRows } from '../../store/queries/aggregate-rows.ts';
@@ -45,6 +46,13 @@ export interface ReadModelSource {
    * The reads use the replica if there is one, its lag is within the limit, and it holds the demanded positions; otherwise the primary.
    */
   open(options: ReadsOptions): OperationReadModels;
+  /**
+   * Returns the JSON of all root fields with one statement, so the whole answer is from one state of the database. Lookups of a single row
+   * share statements. A replica answers as in {@link open}.
+   *
+   * @param versions the versions that the query reads
+   */
+  answer(query: ResponseQuery, versions: VersionMap): Promise<string>;
 }
 
 export interface ReadsOptions {
@@ -61,6 +69,8 @@ export function createReadModels(options: ReadModelsOptions): ReadModelSource {
   const { replica, versions } = options;
   const readsOfPrimary = createReadsOf(options);
   const openNear = replica && createReadsOf({ ...options, db: replica.db });
+  const answerNear = replica && compiledReadsOf(replica.db, options);
+  const answerOfPrimary = compiledReadsOf(options.db, options);
 
   function openPrimary(snapshot: boolean, positions: boolean): OperationReadModels {
     return followTables(readsOfPrimary(snapshot, positions), versions, { snapshot });
@@ -71,7 +81,20 @@ export function createReadModels(options: ReadModelsOptions): ReadModelSource {
       if (!replica || !openNear || !replicaOf || !replica.accepts(replicaOf)) return openPrimary(snapshot, positions);
       return readsFromReplica(replica, openNear(snapshot, positions), () => openPrimary(snapshot, positions));
     },
+    async answer(query, versions) {
+      if (!replica || !answerNear || !replica.accepts(versions)) return answerOfPrimary(query);
+      try {
+        return await answerNear(query);
+      } catch (error) {
+        replica.blame(error);
+        throw error;
+      }
+    },
   };
+}
+
+function compiledReadsOf(db: Database, { readSchema }: ReadModelsOptions) {
+  return createCompiledReads(db, readSchema, db.pool.options.max);
 }
 
 /** Opens reads of one database. */
@@ -79,14 +102,12 @@ function createReadsOf(options: ReadModelsOptions): (snapshot: boolean, position
   const { db, readSchema } = options;
   // One for the process, because it batches the look-ups of concurrent operations.
   const lookups = createKeyLookups({ db, readSchema, send: 'turn' });
-  const answer = createCompiledReads(db, readSchema, db.pool.options.max);
 
   return (snapshot, positions) => {
     if (snapshot) return openOperation(options, positions);
     const waits = createWaits(db, options.positions);
     const related = createRelatedReads(db, readSchema);
     return {
-      answer,
       findByKeys: (projection, keys, columns, where = null) => lookups.find(projection, keys, columns, where),
       findByUnique: (projection, by, values, columns, where = null) =>
         first(lookups.find(projection, [values], columns, where, by)),
@@ -145,7 +166,7 @@ function openOperation(
     void closing.then(() => open.delete(closing));
   }
 
-  const models: Omit<ReadModels, 'answer'> = {
+  const models: ReadModels = {
     findByKeys: (projection, keys, columns, where = null) => lookups.find(projection, keys, columns, where),
     findByUnique: (projection, by, values, columns, where = null) =>
       first(lookups.find(projection, [values], columns, where, by)),

@@ -1,6 +1,5 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
-import type { ResponseQuery } from '../../projections/queries/response-query.ts';
 import type { ReadModels, RowReads } from '../../schema/contract/operation-context.ts';
 import type { NearReads, OperationReadModels } from './operation-read-models.ts';
 import type { Replica } from './replica.ts';
@@ -22,12 +21,8 @@ export function readsFromReplica(
   async function read<T>(work: (reads: ReadModels) => Promise<T>): Promise<T> {
     if (primary) return work(primary);
     hasRead = true;
-    return attempt(() => work(near));
-  }
-
-  async function attempt<T>(work: () => Promise<T>): Promise<T> {
     try {
-      return await work();
+      return await work(near);
     } catch (error) {
       if (replica.blame(error)) lost = true;
       throw error;
@@ -59,7 +54,6 @@ export function readsFromReplica(
     get lost() {
       return lost || primary?.lost === true;
     },
-    ...(near.answer ? { answer: (query: ResponseQuery) => read((reads) => answerOf(reads, query)) } : {}),
     async waitFor(projection, position) {
       if (!primary && (await holds(projection, position))) return;
       if (hasRead && !primary) {
@@ -75,9 +69,4 @@ export function readsFromReplica(
       await Promise.all([near.close(), primary?.close()]);
     },
   };
-}
-
-function answerOf(reads: ReadModels, query: ResponseQuery): Promise<string> {
-  if (!reads.answer) throw new TypeError('These reads cannot answer a whole operation.'); // reads without a snapshot can
-  return reads.answer(query);
 }

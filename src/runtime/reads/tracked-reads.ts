@@ -7,10 +7,7 @@ import type { ReadModels, RowReads } from '../../schema/contract/operation-conte
  * Wraps reads and records the versions whose rows they read. The history of a row is folded from the log, so it records none. Each read passes on
  * all of its arguments, so none can be forgotten.
  */
-export function trackedReads(
-  reads: Omit<ReadModels, 'answer'>,
-  note: (projection: Projection) => void,
-): Omit<ReadModels, 'answer'> {
+export function trackedReads(reads: ReadModels, note: (projection: Projection) => void): ReadModels {
   function look(projection: Projection, where: RowFilter | null = null): void {
     note(projection);
     for (const { target, filter } of relatedFilters(where)) look(target.projection, filter);

@@ -18,7 +18,11 @@ export interface ReadsOfStoresOptions {
 export function readsOfStores({ sources, across }: ReadsOfStoresOptions): ReadModelSource {
   const [only] = sources.values();
   if (only && sources.size === 1) return only;
-  return { open: (options) => openStores(sources, across, options) };
+  return {
+    open: (options) => openStores(sources, across, options),
+    // Compiled queries read one store: `compileOperation` refuses others.
+    answer: async (query, versions) => sourceOf(sources, storeOfQuery(query)).answer(query, versions),
+  };
 }
 
 function openStores(
@@ -31,8 +35,7 @@ function openStores(
   function storeOf({ store }: Projection): OperationReadModels {
     const before = opened.get(store);
     if (before) return before;
-    const source = sources.get(store);
-    if (!source) throw new TypeError(`There is no read store '${store}'.`); // the configuration is checked
+    const source = sourceOf(sources, store);
     const [other] = opened.keys();
     if (other !== undefined && !across && !options.separate) throw severalStores(other, store);
     const reads = source.open(options);
@@ -62,7 +65,6 @@ function openStores(
   };
   return {
     ...rows,
-    ...(options.snapshot ? {} : { answer: async (query: ResponseQuery) => answered(query, storeOf) }),
     history: async (projection, key, columns) => storeOf(projection).history(projection, key, columns),
     waitFor: async (projection, position) => storeOf(projection).waitFor(projection, position),
     progress: async (projection) => storeOf(projection).progress(projection),
@@ -80,12 +82,15 @@ function openStores(
   };
 }
 
-/** Compiled operations read one store: `compileOperation` refuses others. */
-function answered(query: ResponseQuery, storeOf: (projection: Projection) => OperationReadModels): Promise<string> {
-  const [first] = query.reads;
-  const { answer } = first ? storeOf(first.projection) : {};
-  if (!answer) throw new TypeError('These reads cannot answer a whole operation.'); // reads without a snapshot can
-  return answer(query);
+function sourceOf(sources: ReadsOfStoresOptions['sources'], store: string): ReadModelSource {
+  const source = sources.get(store);
+  if (!source) throw new TypeError(`There is no read store '${store}'.`); // the configuration is checked
+  return source;
+}
+
+function storeOfQuery({ reads: [first] }: ResponseQuery): string {
+  if (!first) throw new TypeError('A compiled query reads at least one version.');
+  return first.projection.store;
 }
 
 function expectOneStore(projection: Projection, where: RowFilter | null): void {

@@ -2,7 +2,7 @@ import { RefoldError } from '../../errors.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import { filterColumns } from '../../projections/queries/filter-columns.ts';
 import { matchesFilter } from '../../projections/queries/matches-filter.ts';
-import type { ResponseRead } from '../../projections/queries/response-query.ts';
+import type { ResponseQuery, ResponseRead } from '../../projections/queries/response-query.ts';
 import type { AggregateQuery, RowFilter } from '../../projections/queries/row-query.ts';
 import type { ReadModels, RowReads } from '../contract/operation-context.ts';
 import { type Guard, noRows } from './guard.ts';
@@ -12,7 +12,6 @@ import { type Guard, noRows } from './guard.ts';
  * not read. All reads of an operation go through here, so no read path can skip the rules.
  */
 export function restrictReads(reads: ReadModels, guard: Guard): ReadModels {
-  const { answer } = reads;
   const rows: RowReads = {
     async findByKeys(projection, keys, columns, where = null) {
       guard.checkColumns(projection, [...columns, ...filterColumns(where)]);
@@ -44,12 +43,6 @@ export function restrictReads(reads: ReadModels, guard: Guard): ReadModels {
   return {
     ...reads,
     ...rows,
-    ...(answer
-      ? {
-          answer: async ({ shape, reads: asked }) =>
-            answer({ shape, reads: asked.map((read) => restrictedRead(guard, read)) }),
-        }
-      : {}),
     async history(projection, key, columns) {
       guard.checkColumns(projection, columns);
       const visibleRows = guard.rowsOf(projection);
@@ -68,6 +61,11 @@ export function restrictReads(reads: ReadModels, guard: Guard): ReadModels {
       return reads.progress(projection);
     },
   };
+}
+
+/** Restricts a compiled query as {@link restrictReads} restricts reads. @throws RefoldError `UNAUTHENTICATED`, `FORBIDDEN` */
+export function restrictResponse({ shape, reads }: ResponseQuery, guard: Guard): ResponseQuery {
+  return { shape, reads: reads.map((read) => restrictedRead(guard, read)) };
 }
 
 function restrictedRead(guard: Guard, read: ResponseRead): ResponseRead {

@@ -6,7 +6,6 @@ import type { PositionToken } from '../../events/position-token.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import type { VersionMap, VersionProgress } from '../../projections/projection/version-map.ts';
-import type { ResponseQuery } from '../../projections/queries/response-query.ts';
 import type {
   AggregateQuery,
   AggregateRow,
@@ -92,11 +91,6 @@ export interface ReadModels extends RowReads {
    */
   waitFor(projection: Projection, position: GlobalPosition): Promise<void>;
   progress(projection: Projection): Promise<VersionProgress>;
-  /**
-   * Returns the JSON of all root fields with one statement, so the whole answer is from one state of the database. Lookups of a single row
-   * share statements. If it is missing, every query runs through resolvers.
-   */
-  answer?(query: ResponseQuery): Promise<string>;
 }
 
 /** A row before and after one of its events, with all columns. */
