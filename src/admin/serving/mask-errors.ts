@@ -51,6 +51,11 @@ export function createAdminErrorMask(
       const { code, message, fields } = cause as RefoldError; // instanceof yields the widest type
       const right = typeof fields.right === 'string' ? { right: enumName(fields.right) } : {};
       if (shown.includes(code)) return restated(message, { code, ...right });
+      if (code === 'OUTCOME_UNKNOWN')
+        return restated(
+          'The connection to the database was lost while the action was committed, so it may be done. Look into the audit log before you repeat it.',
+          { code },
+        );
       const sqlState = fields.sqlState ?? sqlStateOf(cause);
       if (sqlState === statementTimeout)
         return restated(
