@@ -29,7 +29,7 @@ export async function metricsPage(url: string): Promise<string> {
       gateway: { ...app.gateway, host: '127.0.0.1', port: 0 },
       database: { ...app.database, url, readUrl: url },
       // It need not respond: a gateway starts without it.
-      readStores: { analytics: { url: 'postgres://127.0.0.1:1/refold', maxConnections: 6 } },
+      readStores: { analytics: { url: 'postgres://127.0.0.1:1/refold', maxConnections: 6, maxReadLag: 1000 } },
     },
     { logger: pino({ level: 'silent' }) },
   );

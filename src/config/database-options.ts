@@ -67,11 +67,14 @@ export type CheckedDatabase = Omit<Required<DatabaseOptions>, 'url' | 'readUrl'>
   readonly readUrl: string | undefined;
 };
 
+/** Of `maxReadLag`, of the database and of each read store. */
+export const readLagRule = { default: 1000, min: 10, max: 3_600_000 } as const satisfies NumberRule;
+
 const numbers = {
   maxConnections: { default: 26, min: 1, max: 1000 },
   appendLockTimeout: { default: 5000, min: 1, max: 3_600_000 },
   answerTimeout: { default: 5000, min: 100, max: 3_600_000 },
-  maxReadLag: { default: 1000, min: 10, max: 3_600_000 },
+  maxReadLag: readLagRule,
 } as const satisfies Record<string, NumberRule>;
 
 export const databaseRules = {
@@ -92,9 +95,7 @@ export function checkDatabase(database: DatabaseOptions): CheckedDatabase {
       `database.readSchema '${readSchema}' can't hold read tables; use a name such as 'read_models'.`,
     );
   if (url !== undefined) checkDatabaseUrl('database.url', url);
-  if (readUrl !== undefined) checkDatabaseUrl('database.readUrl', readUrl);
-  if (database.maxReadLag !== undefined && readUrl === undefined)
-    throw invalidConfig('database.maxReadLag is for a replica; name it with database.readUrl, or leave both out.');
+  checkReplica('database', database);
   return Object.freeze({
     url,
     readUrl,
@@ -103,6 +104,16 @@ export function checkDatabase(database: DatabaseOptions): CheckedDatabase {
     prepare: checkBoolean('database.prepare', prepare),
     ...checkNumbers('database', database, numbers),
   });
+}
+
+/** Checks the options of a replica, except for the number. @throws RefoldError `INVALID_CONFIG` */
+export function checkReplica(
+  subject: string,
+  { readUrl, maxReadLag }: Pick<DatabaseOptions, 'readUrl' | 'maxReadLag'>,
+): void {
+  if (readUrl !== undefined) checkDatabaseUrl(`${subject}.readUrl`, readUrl);
+  else if (maxReadLag !== undefined)
+    throw invalidConfig(`${subject}.maxReadLag is for a replica; name it with ${subject}.readUrl, or leave both out.`);
 }
 
 /** Checks the format of a URL. The message never contains the URL, because it may hold a password. @throws RefoldError `INVALID_CONFIG` */

@@ -22,7 +22,8 @@ export interface ConfigOptions extends Declarations {
   readonly database?: DatabaseOptions;
   /**
    * Further databases of read models, by name. A projection names its store with `store`. The log, reactors and inline versions stay in the
-   * database of `database`, which is the store `default`.
+   * database of `database`, which is the store `default`. Each has a `url`. Optional are `readUrl` and `maxReadLag` for a replica of it,
+   * `maxConnections`, and `placement` for a Citus cluster.
    * @default none: one database holds all
    */
   readonly readStores?: Readonly<Record<string, ReadStoreOptions>>;

@@ -2,7 +2,7 @@ import { invalidDeclaration } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import { defaultStore, type Projection } from '../projections/projection/projection.ts';
 import { adminConnections, least } from './connections.ts';
-import { checkDatabaseUrl } from './database-options.ts';
+import { checkDatabaseUrl, checkReplica, readLagRule } from './database-options.ts';
 import { checkNumbers, invalidConfig, type NumberRule, refuseUnknown } from './option-checks.ts';
 
 /** A database of read models beside the one of the log. */
@@ -10,8 +10,17 @@ export interface ReadStoreOptions {
   /** The connection URL, as in {@link DatabaseOptions.url}. Another PostgreSQL server, or another database of the same one. */
   readonly url: string;
   /**
+   * The URL of a streaming replica of the store, as in {@link DatabaseOptions.readUrl}. GraphQL queries of its read models are served from the
+   * replica while it is close enough to the store and has the position that they require. Not with `placement`.
+   * @default none: the database at `url` serves all queries
+   */
+  readonly readUrl?: string;
+  /** Maximum lag of the replica for reads from it, in milliseconds. @default 1000 */
+  readonly maxReadLag?: number;
+  /**
    * Maximum number of connections of this process to the store, in total: half for clients' reads, half for batches, one to own what the process
-   * maintains, one to listen, and two for the admin page if it is served. The minimum is 6, or 8 with the admin page.
+   * maintains, one to listen, and two for the admin page if it is served. To a replica the
+   * process opens at most the share of reads and one more. The minimum is 6, or 8 with the admin page.
    * @default 26
    */
   readonly maxConnections?: number;
@@ -27,11 +36,17 @@ export interface ReadStoreOptions {
 export type Placement = 'schema';
 
 /** The options, checked and complete. */
-export type CheckedReadStore = Required<Omit<ReadStoreOptions, 'placement'>> & { readonly placement?: Placement };
+export type CheckedReadStore = Required<Omit<ReadStoreOptions, 'placement' | 'readUrl'>> & {
+  readonly placement?: Placement;
+  readonly readUrl?: string;
+};
 
 export type CheckedReadStores = Readonly<Record<string, CheckedReadStore>>;
 
-const numbers = { maxConnections: { default: 26, min: 6, max: 1000 } } as const satisfies Record<string, NumberRule>;
+const numbers = {
+  maxConnections: { default: 26, min: 6, max: 1000 },
+  maxReadLag: readLagRule,
+} as const satisfies Record<string, NumberRule>;
 
 const placements: readonly Placement[] = ['schema'];
 
@@ -75,16 +90,26 @@ function checkStore(name: string, store: ReadStoreOptions): CheckedReadStore {
     );
   if (typeof store !== 'object' || store === null)
     throw invalidConfig(`${subject} is an object such as { url: 'postgres://…' }, found ${String(store)}.`);
-  refuseUnknown(subject, store, ['url', 'placement', ...Object.keys(numbers)]);
+  refuseUnknown(subject, store, ['url', 'readUrl', 'placement', ...Object.keys(numbers)]);
   if (typeof store.url !== 'string') throw invalidConfig(`${subject}.url is missing: the URL of the store's database.`);
   checkDatabaseUrl(`${subject}.url`, store.url);
-  const { placement } = store;
+  checkReplica(subject, store);
+  const { placement, readUrl } = store;
   if (placement !== undefined && !placements.includes(placement))
     throw invalidConfig(
       `${subject}.placement is 'schema', for a Citus cluster, or left out for plain PostgreSQL, found '${String(placement)}'.`,
     );
+  if (placement !== undefined && readUrl !== undefined)
+    throw invalidConfig(
+      `${subject}.readUrl is a replica, which can't be used with 'placement': the rows are on a worker of the cluster, and a replica of the coordinator ` +
+        'does not show how far a replica of the worker is. Leave readUrl out.',
+    );
   const numbersOfStore = checkNumbers(subject, store, numbers);
-  return Object.freeze({ url: store.url, ...numbersOfStore, ...(placement === undefined ? {} : { placement }) });
+  return Object.freeze({
+    ...{ url: store.url, ...numbersOfStore },
+    ...(readUrl === undefined ? {} : { readUrl }),
+    ...(placement === undefined ? {} : { placement }),
+  });
 }
 
 function checkKnown({ id, store }: Projection, stores: readonly string[]): void {

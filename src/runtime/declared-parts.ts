@@ -3,7 +3,6 @@ import type { Command } from '../commands/define-command.ts';
 import type { Config } from '../config/define-config.ts';
 import type { Maintained } from '../config/maintained.ts';
 import { payloadVersionsOf } from '../events/payload-versions.ts';
-import { defaultStore } from '../projections/projection/projection.ts';
 import { declaredVersions } from '../reactors/versioned-reactor.ts';
 import { createEventLog, type EventLog } from '../store/event-log.ts';
 import type { Database } from '../store/postgres/database.ts';
@@ -55,7 +54,8 @@ export interface SharedParts {
   /** By the name of the store. */
   readonly positionsIn: ReadonlyMap<string, Positions>;
   readonly positions: Positions;
-  readonly replica: Replica | undefined;
+  /** By the name of the store. */
+  readonly replicas: ReadonlyMap<string, Replica>;
   readonly versions: Versions;
   readonly usage: UsageRecorder | undefined;
   readonly snapshots: SnapshotWriter;
@@ -199,7 +199,7 @@ function poolsOf({ apart }: ReadStores): Readonly<Record<string, Database>> {
 }
 
 function createStoreReads(
-  { stores, positionsIn, positions, versions, replica }: SharedParts,
+  { stores, positionsIn, positions, versions, replicas }: SharedParts,
   { database, gateway, families }: Config,
 ): ReadModelSource {
   // The history of a row is folded from the log, whatever store holds the row.
@@ -207,7 +207,7 @@ function createStoreReads(
   const sources = [stores.home, ...stores.apart].map(({ name, reads }): [string, ReadModelSource] => [
     name,
     createReadModels({
-      replica: name === defaultStore ? replica : undefined,
+      replica: replicas.get(name),
       db: reads,
       readSchema: database.readSchema,
       statementTimeout: gateway.statementTimeout,

@@ -28,7 +28,7 @@ import type { WorkMetrics } from './monitoring/work-metrics.ts';
 import type { DatabaseProblems } from './ownership/database-watch.ts';
 import { createOutages } from './ownership/outages.ts';
 import type { ReactorOperations } from './reactors/reactor-operations.ts';
-import { openReplica } from './reads/open-replica.ts';
+import { openReplicas } from './reads/open-replicas.ts';
 import { createPositions, type Positions } from './reads/positions.ts';
 import type { ReadModelSource } from './reads/read-models.ts';
 import type { Replica } from './reads/replica.ts';
@@ -76,8 +76,8 @@ export interface Runtime {
   readonly rebuilds: Rebuilds;
   readonly positions: Positions;
   readonly readModels: ReadModelSource;
-  /** Undefined if no replica is configured. */
-  readonly replica: Replica | undefined;
+  /** Those that are configured, by the names of their read stores. */
+  readonly replicas: ReadonlyMap<string, Replica>;
   readonly live: LiveReadModelSource;
   /** Throws RefoldError `HISTORY_CHANGED` if the log's events changed since the position was issued, for example after a restore. */
   checkToken(token: PositionToken): Promise<void>;
@@ -168,9 +168,9 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     // A version that starts again is behind the positions seen so far, and possibly no notification reports it.
     versions.onChange(() => positions.forget());
     history.onChange(() => positions.forget());
-    const replica = openReplica(config, db, logger);
-    if (replica) stops.push(() => replica.close());
-    history.onChange(() => replica?.forget());
+    const replicas = openReplicas(config, stores, logger);
+    stops.push(() => replicas.close());
+    history.onChange(() => replicas.forget());
     const live = createLiveReadModels({
       db: reads,
       dbOf: (projection) => stores.of(projection).reads,
@@ -193,7 +193,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     if (canaries) stops.push(() => canaries.stop());
 
     const process = { owner, development, maintain, serves: options.serves ?? false, logger, outages, metrics };
-    const reading = { reads, positionsIn, positions, replica, versions, usage };
+    const reading = { reads, positionsIn, positions, replicas: replicas.byStore, versions, usage };
     const writing = { snapshots, turns, notifications, pollTimer, history, appendLogger: options.logger };
     const shared: SharedParts = { ...process, ...reading, ...writing, db, stores };
     let declared: DeclaredParts = declareParts(shared, config, options.maintained);
@@ -207,7 +207,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       notifications,
       versions,
       positions,
-      replica,
+      replicas: replicas.byStore,
       live,
       canaries,
       usage,

@@ -14,7 +14,7 @@ function configured(projections: readonly Projection[], readStores: object = { a
 
 test('a store has a name, a URL and a number of connections', () => {
   const { readStores } = configured([inStore(balanceV1)]);
-  expect(readStores).toEqual({ analytics: { url, maxConnections: 26 } });
+  expect(readStores).toEqual({ analytics: { url, maxConnections: 26, maxReadLag: 1000 } });
   expect(Object.isFrozen(readStores) && Object.isFrozen(readStores.analytics)).toBe(true);
   expect(configured([balanceV1], {}).readStores).toEqual({});
   const refused: readonly (readonly [object, string])[] = [
@@ -22,12 +22,36 @@ test('a store has a name, a URL and a number of connections', () => {
     [{ Analytics: { url } }, `readStores has a store 'Analytics'. Name it in lower case`],
     [{ analytics: {} }, `readStores.analytics.url is missing`],
     [{ analytics: { url: 'mysql://db' } }, `readStores.analytics.url is not a PostgreSQL URL`],
-    [{ analytics: { url, readUrl: url } }, `unknown option 'readUrl' of readStores.analytics.`],
+    [{ analytics: { url, readsUrl: url } }, `unknown option 'readsUrl' of readStores.analytics.`],
     [{ analytics: { url, maxConnections: 5 } }, `readStores.analytics.maxConnections is a whole number from 6 to 1000`],
     [{ analytics: url }, `readStores.analytics is an object such as`],
   ];
   for (const [stores, problem] of refused)
     expect(() => configured([], stores), problem).toThrow(
+      expect.objectContaining({ code: 'INVALID_CONFIG', message: expect.stringContaining(problem) }),
+    );
+});
+
+test('a store may have a replica, unless it is a Citus cluster', () => {
+  const readUrl = 'postgres://replica.example/analytics';
+  const withReplica = (options: object) => configured([], { analytics: { url, ...options } }).readStores.analytics;
+  expect(withReplica({ readUrl })).toEqual({ url, readUrl, maxConnections: 26, maxReadLag: 1000 });
+  expect(withReplica({ readUrl, maxReadLag: 50 })).toMatchObject({ readUrl, maxReadLag: 50 });
+  const readStores = JSON.stringify({ analytics: { url, readUrl, maxReadLag: 70 } });
+  const byEnvironment = underEnvironment(defineConfig({}), { REFOLD_READ_STORES: readStores });
+  expect(byEnvironment.readStores.analytics).toMatchObject({ readUrl, maxReadLag: 70 });
+  const refused: readonly (readonly [object, string])[] = [
+    [{ readUrl: 'mysql://db' }, 'readStores.analytics.readUrl is not a PostgreSQL URL'],
+    [{ readUrl: 7 }, 'readStores.analytics.readUrl is not a PostgreSQL URL'],
+    [{ readUrl, maxReadLag: 9 }, 'readStores.analytics.maxReadLag is a whole number from 10 to 3600000'],
+    [{ maxReadLag: 50 }, 'readStores.analytics.maxReadLag is for a replica; name it with readStores.analytics.readUrl'],
+    [
+      { readUrl, placement: 'schema' },
+      "readStores.analytics.readUrl is a replica, which can't be used with 'placement'",
+    ],
+  ];
+  for (const [options, problem] of refused)
+    expect(() => withReplica(options), problem).toThrow(
       expect.objectContaining({ code: 'INVALID_CONFIG', message: expect.stringContaining(problem) }),
     );
 });

@@ -20,7 +20,8 @@ export function createRuntimeMetrics(
     status(): Promise<readonly VersionStatus[]>;
     readonly reactors: { status(): Promise<readonly ReactorStatus[]> };
     readonly history: Pick<History, 'cuts'>;
-    readonly replica: Replica | undefined;
+    /** By the names of their read stores. */
+    readonly replicas: ReadonlyMap<string, Replica>;
     readonly readModelsServed: ServedReadModels | undefined;
     readonly db: Database;
     readonly stores: Pick<ReadStores, 'apart'>;
@@ -35,7 +36,7 @@ export function createRuntimeMetrics(
   if (runtime.readModelsServed)
     registerServedMetrics(metrics, { served: () => runtime.readModelsServed?.served() ?? new Map() });
   if (runtime.stores.apart.length > 0) registerStoreMetrics(metrics, runtime);
-  if (runtime.replica) registerReplicaMetrics(metrics, runtime.replica);
+  if (runtime.replicas.size > 0) registerReplicaMetrics(metrics, runtime.replicas);
   return metrics;
 }
 

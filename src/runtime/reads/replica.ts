@@ -1,10 +1,12 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
+import { defaultStore } from '../../projections/projection/projection.ts';
 import type { VersionMap } from '../../projections/projection/version-map.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { isOutage, sqlStateOf } from '../../store/postgres/database-errors.ts';
 import {
-  type LastEvent,
+  type LogPlace,
+  type PrimaryState,
   type ReplicaState,
   readPrimaryState,
   readReplicaState,
@@ -13,11 +15,11 @@ import {
 import type { Queryable } from '../../store/statements/statement.ts';
 import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 
-/** A streaming replica that may serve queries as long as its lag is within the limit. */
+/** A streaming replica of a read store that may serve queries as long as its lag is within the limit. */
 export interface Replica {
   /** Its pool for reads. */
   readonly db: Database;
-  /** Whether the replica may serve an operation now: its lag is within the limit, and it has all tables of the map. */
+  /** Whether the replica may serve an operation now: its lag is within the limit, and it has all tables that the map has in its store. */
   accepts(versions: VersionMap): boolean;
   /** Whether a read failed because of the replica. If so, the replica is not used until the next successful check. */
   blame(error: unknown): boolean;
@@ -31,6 +33,8 @@ export interface Replica {
 }
 
 export interface ReplicaOptions {
+  /** The name of the read store. */
+  readonly store: string;
   readonly primary: Queryable;
   readonly db: Database;
   /** The pool for checks, which must not wait for reads. */
@@ -54,33 +58,44 @@ const longestPause = 1000;
  * Polls the primary's WAL position, and how far the replica has replayed. When the replica has replayed a position, it holds everything that the
  * primary held at that time. So no clocks are compared, an idle primary causes no lag, and the lag of a disconnected replica grows by itself.
  */
-export function createReplica({ primary, db, watch, maxLag, logger }: ReplicaOptions): Replica {
+export function createReplica({ store, primary, db, watch, maxLag, logger }: ReplicaOptions): Replica {
   const pause = Math.min(Math.max(maxLag / looksInLag, leastPause), longestPause);
+  const what = replicaName(store);
+  const isApart = primary.elsewhere?.log !== undefined;
   let samples: readonly Sample[] = [];
   let currentAt = Number.NEGATIVE_INFINITY;
   let tables: ReadonlySet<string> = new Set();
-  /** The last event that the replica reported at the previous check. The primary must show the same event by now. */
-  let last: LastEvent | undefined;
+  /** What the replica reported at the previous check. The primary and the log must have it by now. */
+  let last: ReplicaState | undefined;
+  /** What the log had at the previous check. Undefined before the first one. A log in another database is asked about the rest only. */
+  let verified: ReadonlySet<string> | undefined;
   let said: string | undefined;
   let closed = false;
   const sent = { replica: 0, primary: 0 };
 
   async function look(): Promise<void> {
     const askedAt = performance.now();
-    const known = last;
-    const { place, anchor } = await readPrimaryState(primary, known?.position ?? null);
-    samples = [...samples.filter((sample) => askedAt - sample.askedAt <= maxLag), { ...place, askedAt }];
+    const before = last;
+    const asked = before?.known.filter((one) => !isApart || !verified?.has(textOf(one))) ?? [];
+    const now = await readPrimaryState(primary, asked);
     const state = await readReplicaState(watch);
-    last = state.last;
-    const problem = problemOf(state, place);
+    if (last !== before) return; // forgotten meanwhile
+    last = state;
+    const other = before && historyProblem(before, now, isApart);
+    // Only what was sampled of a history that is known to be the same says how far behind the replica is.
+    const isSame = before !== undefined && other === undefined;
+    const recent = samples.filter((sample) => askedAt - sample.askedAt <= maxLag);
+    samples = isSame ? [...recent, { ...now.place, askedAt }] : [];
+    const problem = replicaProblem(state, now) ?? other;
     if (problem !== undefined) return leave(problem);
-    if (known === undefined) return;
-    if (known.anchor !== anchor) return leave('it has events that the primary does not have: another history');
+    if (!isSame) return;
+    if (now.lost === false) verified = new Set(before.known.map(textOf));
+    else if (verified === undefined) return leave('the log does not respond, and may not have the events of its rows');
     tables = tablesOf(state);
     const reached = samples.findLast((sample) => isAtLeast(state.place, sample));
     if (!reached) return leave(`it is more than ${maxLag} ms behind the primary`, 'info');
     currentAt = reached.askedAt;
-    if (said !== undefined) logger.info('the replica is read from again');
+    if (said !== undefined) logger.info(`${what} is read from again`);
     said = undefined;
   }
 
@@ -89,7 +104,7 @@ export function createReplica({ primary, db, watch, maxLag, logger }: ReplicaOpt
     currentAt = Number.NEGATIVE_INFINITY;
     if (closed || said === problem) return;
     said = problem;
-    logger[level](`the replica is not read from, the primary answers: ${problem}`);
+    logger[level](`${what} is not read from, the primary answers: ${problem}`);
   }
 
   const lag = () => performance.now() - currentAt;
@@ -102,10 +117,11 @@ export function createReplica({ primary, db, watch, maxLag, logger }: ReplicaOpt
     forget() {
       samples = [];
       last = undefined;
+      verified = undefined;
       currentAt = Number.NEGATIVE_INFINITY;
     },
     accepts(versions) {
-      const accepted = lag() <= maxLag && hasAll(versions, tables);
+      const accepted = lag() <= maxLag && hasAll(versions, store, tables);
       sent[accepted ? 'replica' : 'primary']++;
       return accepted;
     },
@@ -126,12 +142,38 @@ export function createReplica({ primary, db, watch, maxLag, logger }: ReplicaOpt
 // A statement that times out would do so on the primary too. A conflict with the replay has another SQLSTATE.
 const timedOut = '57014';
 
-function problemOf({ place }: ReplicaState, primary: WalPlace): string | undefined {
+/** How the log names the replica of a read store. */
+export function replicaName(store: string): string {
+  return store === defaultStore ? 'the replica' : `the replica of the read store '${store}'`;
+}
+
+/** Why a server is no replica of the primary. */
+export function replicaProblem({ place }: ReplicaState, { place: primary }: PrimaryState): string | undefined {
   if (place === null) return 'it is no standby: it was promoted, or never was one';
   if (place.system !== primary.system) return 'it is a replica of another server';
+  if (place.database !== primary.database) return 'it is another database than the one of the primary';
   if (place.timeline !== primary.timeline)
     return `it follows timeline ${place.timeline}, and the primary is on ${primary.timeline}`;
   return undefined;
+}
+
+/** Why the two have other histories. The primary was asked after the replica, and about what the replica knows. */
+export function historyProblem(
+  { place }: ReplicaState,
+  { place: primary, lost }: PrimaryState,
+  isApart: boolean,
+): string | undefined {
+  if (lost)
+    return isApart
+      ? 'it has rows of events that the log does not have: another history'
+      : 'it has events that the primary does not have: another history';
+  if (place && place.timeline === primary.timeline && place.at > primary.at)
+    return 'it has replayed more than the primary has written: another history';
+  return undefined;
+}
+
+function textOf({ position, anchor }: LogPlace): string {
+  return `${position} ${anchor}`;
 }
 
 function isAtLeast(place: WalPlace | null, sample: Sample): boolean {
@@ -146,9 +188,9 @@ function tablesOf({ versions }: ReplicaState): ReadonlySet<string> {
   );
 }
 
-function hasAll({ served }: VersionMap, tables: ReadonlySet<string>): boolean {
+function hasAll({ served }: VersionMap, store: string, tables: ReadonlySet<string>): boolean {
   for (const { active, projection } of served.values()) {
-    if (active && !tables.has(`${projection.id} ${projection.tableName}`)) return false;
+    if (active && projection.store === store && !tables.has(`${projection.id} ${projection.tableName}`)) return false;
   }
   return true;
 }

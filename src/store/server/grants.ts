@@ -67,7 +67,7 @@ grant usage on schema ${read} to ${readOnly};
 grant select on all tables in schema ${read} to ${readOnly};
 alter default privileges for role ${runtime} in schema ${read} grant select on tables to ${readOnly};
 
--- For replicas (database.readUrl), and for messages that name the session that blocks something.
+-- For replicas (readUrl), and for messages that name the session that blocks something.
 grant pg_read_all_stats to ${runtime}, ${readOnly};
 
 -- Functions need no grant: they do what the privileges of their caller allow.

@@ -1,50 +1,88 @@
-import { beginning, type GlobalPosition } from '../../events/global-position.ts';
+import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import type { VersionState } from '../../projections/projection/version-map.ts';
+import { isOutage } from '../postgres/database-errors.ts';
 import { onlyRow, type Queryable } from '../statements/statement.ts';
 
 /** A position in a server's write-ahead log. */
 export interface WalPlace {
   /** The system identifier of the cluster, which its replicas share. */
   readonly system: string;
+  /** The OID of the database, which is the same in each replica. */
+  readonly database: string;
   /** The timeline. A promotion starts a new one, in which the same WAL positions hold other data. */
   readonly timeline: number;
   readonly at: bigint;
 }
 
-/** The last event that a server reports. */
-export interface LastEvent {
+/** A position of the log up to which a server has events, or rows of events. */
+export interface LogPlace {
   readonly position: GlobalPosition;
-  readonly anchor: string | null;
+  /** The position with its anchor, such as `1042.9f3c21ab`. */
+  readonly anchor: string;
 }
 
 export interface PrimaryState {
   /** The primary's current WAL position. Everything that it has acknowledged is at or before it. */
   readonly place: WalPlace;
-  /** The anchor of the requested position; null if the log ends before it. */
-  readonly anchor: string | null;
+  /** Whether the log does not have the events of one of the given places. Null if the log is another database, which does not respond. */
+  readonly lost: boolean | null;
 }
 
-/** The primary's WAL position, and the anchor of the event that it has at the replica's last position. */
-export async function readPrimaryState(db: Queryable, position: GlobalPosition | null): Promise<PrimaryState> {
-  const rows = await db.query<{ system: string; timeline: number; at: string; anchor: string | null }>({
-    name: 'read primary state',
-    text: `
+/** The primary's WAL position, and whether the log has the events that the replica reported. */
+export async function readPrimaryState(db: Queryable, known: readonly LogPlace[]): Promise<PrimaryState> {
+  const log = db.elsewhere?.log;
+  const [rows, lostInLog] = await Promise.all([
+    db.query<WalPlaceRow & { readonly lost: boolean }>({
+      name: 'read primary state',
+      text: `
       select
-        (select system_identifier::text from pg_control_system()) as system,
+        ${identity},
         -- A segment's name starts with the timeline. The control file is updated late.
         ('x' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::int as timeline,
         pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::text as at,
-        refold.anchor($1) as anchor`,
-    values: [position],
-  });
-  const only = onlyRow(rows);
-  return { place: placeOf(only), anchor: only.anchor };
+        ${isLost} as lost`,
+      values: placeValues(log ? [] : known),
+    }),
+    log && known.length > 0 ? readLost(log, known) : false,
+  ]);
+  const { lost, ...place } = onlyRow(rows);
+  return { place: placeOf(place), lost: log ? lostInLog : lost };
+}
+
+/** Events are lost by a log that is away and comes back, so an outage is no reason to doubt what it had. */
+async function readLost(log: Queryable, known: readonly LogPlace[]): Promise<boolean | null> {
+  const statement = { name: 'read lost places', text: `select ${isLost} as lost`, values: placeValues(known) };
+  try {
+    return onlyRow(await log.query<{ lost: boolean }>(statement)).lost;
+  } catch (error) {
+    if (!isOutage(error)) throw error;
+    return null;
+  }
+}
+
+const identity = `
+        (select system_identifier::text from pg_control_system()) as system,
+        (select oid::text from pg_database where datname = current_database()) as database`;
+
+const isLost = `
+        exists (
+          select
+          from unnest($1::bigint[], $2::text[]) as known (position, anchor)
+          where refold.lost_history(position, anchor) is not null
+        )`;
+
+function placeValues(known: readonly LogPlace[]): readonly unknown[] {
+  return [known.map(({ position }) => position), known.map(({ anchor }) => anchor)];
 }
 
 export interface ReplicaState {
   /** The WAL position that it has replayed; null for a server that is not a standby. */
   readonly place: WalPlace | null;
-  readonly last: LastEvent;
+  /**
+   * What must be in the log: the last event, or in a store apart from the log the checkpoints of the versions that may answer. Empty if there are
+   * no events.
+   */
+  readonly known: readonly LogPlace[];
   /** The versions in its copy of the registry. */
   readonly versions: readonly {
     readonly name: string;
@@ -56,20 +94,19 @@ export interface ReplicaState {
 
 /** The state of a replica, at the time of one snapshot or earlier. */
 export async function readReplicaState(db: Queryable): Promise<ReplicaState> {
-  const [row] = await db.query<{
-    standby: boolean;
-    system: string;
-    timeline: number;
-    at: string | null;
-    position: GlobalPosition;
-    anchor: string | null;
-    versions: ReplicaState['versions'] | null;
-  }>({
+  const [row] = await db.query<
+    Omit<WalPlaceRow, 'at'> & {
+      readonly standby: boolean;
+      readonly at: string | null;
+      readonly known: readonly { readonly position: string; readonly anchor: string }[] | null;
+      readonly versions: ReplicaState['versions'] | null;
+    }
+  >({
     name: 'read replica state',
     text: `
       select
         pg_is_in_recovery() as standby,
-        (select system_identifier::text from pg_control_system()) as system,
+        ${identity},
         -- The latest of the three: a standby follows another timeline before its control file shows it.
         greatest(
           (select timeline_id from pg_control_checkpoint()),
@@ -77,20 +114,37 @@ export async function readReplicaState(db: Queryable): Promise<ReplicaState> {
           (select received_tli from pg_stat_wal_receiver)
         ) as timeline,
         pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::text as at,
-        last.position,
-        refold.anchor(last.position) as anchor,
+        (
+          select json_agg(json_build_object('position', position::text, 'anchor', anchor))
+          from (${db.elsewhere?.log ? checkpoints : lastEvent}) as known
+          where position > 0 and anchor is not null
+        ) as known,
         (
           select json_agg(json_build_object(
             'name', name, 'version', version, 'state', state, 'tableName', table_name
           ))
           from refold.projections
-        ) as versions
-      from (select coalesce(max(position), 0) as position from refold.events) as last`,
+        ) as versions`,
   });
-  const place = row?.standby && row.at !== null ? placeOf({ ...row, at: row.at }) : null;
-  const last = { position: row?.position ?? beginning, anchor: row?.anchor ?? null };
-  return { place, last, versions: row?.versions ?? [] };
+  if (!row) return { place: null, known: [], versions: [] };
+  const { standby, at, known, versions, ...place } = row;
+  return {
+    place: standby && at !== null ? placeOf({ ...place, at }) : null,
+    known: (known ?? []).map(({ position, anchor }) => ({ position: globalPosition(position), anchor })),
+    versions: versions ?? [],
+  };
 }
+
+const lastEvent = `
+            select position, refold.checkpoint_anchor(position) as anchor
+            from (select max(position) as position from refold.events) as last`;
+
+// A retired version is not maintained, so its checkpoint may be of a history that is gone.
+const checkpoints = `
+            select distinct checkpoint as position, anchor
+            from refold.processors
+            join refold.projections using (name, version)
+            where state in ('ready', 'active')`;
 
 /**
  * The position up to which a version's rows certainly are in this table, as a snapshot or a replica shows it; null if the version has another
@@ -112,6 +166,8 @@ export async function readReplayedCheckpoint(
   return row?.checkpoint ?? null;
 }
 
-function placeOf({ system, timeline, at }: { system: string; timeline: number; at: string }): WalPlace {
-  return { system, timeline, at: BigInt(at) };
+type WalPlaceRow = Omit<WalPlace, 'at'> & { readonly at: string };
+
+function placeOf({ system, database, timeline, at }: WalPlaceRow): WalPlace {
+  return { system, database, timeline, at: BigInt(at) };
 }

@@ -1,0 +1,3 @@
+import { replicaContract } from './replica.ts';
+
+replicaContract('store');
