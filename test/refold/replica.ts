@@ -3,6 +3,8 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Config, createRefold, defineConfig, defineProjection, type Refold, t } from '../../src/index.ts';
+import { examineReplicas } from '../../src/runtime/monitoring/examine-replicas.ts';
+import { openOperatorStores } from '../../src/runtime/stores/operator-stores.ts';
 import { startOwnServer } from '../support/own-server.ts';
 import type { PostgresCluster, PostgresStandby } from '../support/postgres-cluster.ts';
 import { account, balanceV1, credit, openAccount, openingsV1 } from '../support/sample-domain.ts';
@@ -137,6 +139,15 @@ async function pauseReplay(): Promise<void> {
   await until(async () => (await onStandby('select pg_get_wal_replay_pause_state() as answer')) === 'paused');
 }
 
+async function examined(readUrl: string) {
+  const config = configOf(readUrl, 1000);
+  const { stores, close } = openOperatorStores(config, log?.url ?? cluster.url, { applicationName: 'test' });
+  const [finding, ...more] = await examineReplicas(config, stores);
+  await close();
+  expect(more).toEqual([]);
+  return finding ?? expect.unreachable();
+}
+
 function choosesByPosition(): void {
   test('the replica answers a query; the primary answers it if it demands a position that the replica lacks', async () => {
     const before = '0.00';
@@ -237,6 +248,25 @@ function survivesFailures(): void {
     expect(await amountOf(patient, `@after(position: "${position}")`)).toBe('15.00');
     await standby.restart();
     await untilReplicaAnswers(patient);
+  });
+
+  test('refold doctor says whether the replica can be used', async () => {
+    const name = log ? "he replica of the read store 'analytics'" : 'he replica';
+    await until(async () => {
+      const { kind, message } = await examined(standby.url);
+      return kind === 'ok' && message === `T${name} has replayed everything.`;
+    });
+    expect(await examined(cluster.url)).toMatchObject({
+      kind: 'problem',
+      message: `T${name} is not read from: it is no standby: it was promoted, or never was one.`,
+    });
+    const other = new URL(standby.url);
+    other.pathname = '/postgres';
+    expect(await examined(other.href)).toMatchObject({
+      kind: 'problem',
+      message: expect.stringContaining('is not read from: '),
+    });
+    expect(said.some((line) => line.startsWith(`t${name} is not read from, the primary answers: `))).toBe(true);
   });
 
   test('a promoted replica is not used any more', async () => {

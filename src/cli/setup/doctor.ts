@@ -2,6 +2,7 @@ import { defineCommand } from 'citty';
 import type { Config } from '../../config/define-config.ts';
 import { type Environment, environmentOptions } from '../../config/environment.ts';
 import { examine, type Finding } from '../../runtime/monitoring/examine.ts';
+import { examineReplicas } from '../../runtime/monitoring/examine-replicas.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { openDatabases, openMigratedServer } from '../shared/open-operation.ts';
@@ -12,7 +13,7 @@ export const doctor = defineCommand({
   meta: {
     name: 'doctor',
     description:
-      'Examine the database as a start does, and its settings, clock, connections, declarations and processes; say what to do about each finding. Exits with 1 if there is a problem. Changes nothing, except that it migrates an embedded server.',
+      'Examine the database as a start does, and its settings, clock, connections, declarations, processes and replicas; say what to do about each finding. Exits with 1 if there is a problem. Changes nothing, except that it migrates an embedded server.',
   },
   args: { ...jsonArgument, ...configArgument },
   run: withErrorReporting(async ({ args }) => {
@@ -39,7 +40,7 @@ async function examined(config: Config): Promise<Finding[]> {
   const server = await openMigratedServer(config);
   const { db, stores, close } = openDatabases(config, server.url);
   try {
-    return await examine(db, config, stores.apart);
+    return [...(await examine(db, config, stores.apart)), ...(await examineReplicas(config, stores))];
   } finally {
     await close();
     await server.stop();

@@ -27,6 +27,7 @@ export interface Finding {
     | 'options'
     | 'sessions'
     | 'stores'
+    | 'replicas'
     | 'settings'
     | 'connections'
     | 'clock'
