@@ -114,6 +114,16 @@ async function onStandby(statement: string): Promise<string | undefined> {
   return rows[0]?.answer;
 }
 
+/** A query over HTTP, as a client sends it. */
+async function post(query: string, headers: Record<string, string> = {}) {
+  const response = await fetch(`${patient.url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ query }),
+  });
+  return (await response.json()) as { data: unknown; extensions?: object };
+}
+
 async function sentTo(refold: Refold, server: 'replica' | 'primary'): Promise<number> {
   const text = await (await fetch(`${refold.url}/metrics`)).text();
   const labels = `server="${server}"${log ? ',store="analytics"' : ''}`;
@@ -206,12 +216,11 @@ function choosesByPosition(): void {
     // The position is in each store that the response reads.
     expect(await answer(patient, `query @after(position: "${position}") ${all}`)).toEqual(after);
     await expect.poll(() => answer(patient, all)).toEqual({ ...before, ...(log ? { activity: after.activity } : {}) });
-    const response = await fetch(`${patient.url}/graphql`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'refold-position': '1', 'refold-after': position },
-      body: JSON.stringify({ query: all }),
-    });
-    const { data, extensions } = (await response.json()) as { data: unknown; extensions: { position?: string } };
+    // A compiled query.
+    await expect
+      .poll(() => post('{ balance(accountId: "a") { amount } }'))
+      .toEqual({ data: { balance: before.balance } });
+    const { data, extensions } = await post(all, { 'refold-position': '1', 'refold-after': position });
     expect(data).toEqual(after);
     expect(JSON.stringify(extensions)).toContain(`"${position}.`);
     await onStandby('select pg_wal_replay_resume()');
