@@ -2,6 +2,7 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAdminPage } from '../../scripts/build-admin.ts';
 import { launchBrowser } from '../support/browser.ts';
+import { effort } from '../support/effort.ts';
 import { type AdminPage, type Look, openPage, runInDialog } from './open-page.ts';
 import { code, openShop, operator, reader, type Shop } from './shop.ts';
 
@@ -10,7 +11,7 @@ const looks: readonly Look[] = [
   { width: 390, scheme: 'dark' },
 ];
 
-describe.each(looks)('$width wide and $scheme', (look) => {
+describe.each(looks.slice(0, effort(2, 1)))('$width wide and $scheme', (look) => {
   let shop: Shop;
   let browser: Browser;
   let admin: AdminPage;
