@@ -87,7 +87,7 @@ test('versions moved back and forth, with workers killed and the store restarted
     'balanceChanges { reset cursor changes { operation key { accountId } } }',
   );
   await underTraffic(log, random, isNear, async () => {
-    for (let round = 1; round <= effort(30, 5); round++) {
+    for (let round = 1; round <= effort(12, 5); round++) {
       await start(`worker-${round}`);
       await moveAll();
       const head = await log.head();
