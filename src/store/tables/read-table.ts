@@ -9,10 +9,11 @@ import { changesAlong } from '../processors/changes.ts';
 import type { AlongWithAdvance } from '../processors/checkpoints.ts';
 import { type RecordedChanges, recordChangesText, recordChangesValues } from '../processors/record-changes.ts';
 import { qualified, quoted } from '../statements/identifiers.ts';
-import { placingTexts } from '../statements/placed.ts';
+import { distributedWith, isDistributed, partitionColumn, placingTexts } from '../statements/placed.ts';
 import type { Queryable } from '../statements/statement.ts';
 import { kindInSql } from './column-sql.ts';
 import { copiedRows } from './copied-rows.ts';
+import { type DistributedRows, distributedRows } from './distributed-rows.ts';
 import { caseInsensitiveSql } from './row-values.ts';
 import { requireTextSearch, trigramOperators } from './text-search.ts';
 
@@ -29,7 +30,7 @@ export interface ReadTable {
   /** Reads the existing rows with these keys. */
   load(db: Queryable, keys: readonly RowKey[]): Promise<Row[]>;
   /** Inserts rows whose keys are not in the table. Uses COPY, which is cheaper than {@link upsert}. */
-  insert(tx: Pick<Transaction, 'copyInto'>, rows: readonly Row[]): Promise<void>;
+  insert(tx: Pick<Transaction, 'copyInto' | 'elsewhere'>, rows: readonly Row[]): Promise<void>;
   /**
    * Deletes those of the rows whose unique values change, which frees the values for other rows. PostgreSQL checks unique values row by row
    * and would find a duplicate before a later row releases the value. Run it before `insert` and `upsert`, in the same transaction. Sends
@@ -81,6 +82,8 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
     where ${matched} and (${unique.map((name) => `${table}.${sql(name)} is distinct from key.${quoted(name)}`).join(' or ')})`;
   const recordingText = `with written as (${upsertText}) ${recordChangesText(2)}`;
   const removeText = `delete from ${table} using json_to_recordset($1) as key (${typed(keyColumns)}) where ${matched}`;
+  let made: DistributedRows | undefined;
+  const distributed = () => (made ??= distributedRows(projection, readSchema));
   const keysJson = (keys: readonly RowKey[]) =>
     JSON.stringify(
       keys.map((key) =>
@@ -94,16 +97,23 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
     },
     async creation(db) {
       await requireTextSearch(db, projection);
+      const isApart = isDistributed(db, projection);
+      const partition = quoted(partitionColumn);
+      const key = isApart
+        ? `${partition} integer not null, primary key (${keyList}, ${partition})`
+        : `primary key (${keyList})`;
       return [
         // 90: leaves room to update rows on the same page, which then changes no index.
-        `create table ${table} (${names.map((name) => columnDefinition(name)).join(', ')}, primary key (${keyList})) with (fillfactor = 90)`,
-        ...placingTexts(db, table),
+        `create table ${table} (${names.map((name) => columnDefinition(name)).join(', ')}, ${key}) with (fillfactor = 90)`,
+        ...(isApart ? distributed().placing : placingTexts(db, table)),
         // Created now, because a build must refuse the same rows as processing at the head.
         ...projection.uniqueIndexes.map(uniqueIndex),
       ];
     },
     async drop(db) {
       await db.query({ text: `drop table if exists ${table}` });
+      if (isDistributed(db, projection))
+        await db.query({ text: `delete from ${distributedWith} where table_name = $1`, values: [tableName] });
     },
     async createIndexes(db) {
       for (const text of await this.indexing(db)) await db.query({ text });
@@ -127,6 +137,7 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
       return [...texts, ...projection.uniqueIndexes.map(uniqueIndex), `analyze ${table}`];
     },
     async load(db, keys) {
+      if (isDistributed(db, projection)) return distributed().load(db, keys);
       const rows = await db.query<Record<string, unknown>>({
         text: loadText,
         values: keyColumns.map((name, index) => keys.map((key) => codec.encodeValue(name, key[index]))),
@@ -134,7 +145,10 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
       });
       return rows.map((row) => codec.decode(row));
     },
-    insert: (tx, rows) => tx.copyInto(insertText, copiedRows(projection, rows)),
+    insert: (tx, rows) =>
+      isDistributed(tx, projection)
+        ? distributed().insert(tx, rows)
+        : tx.copyInto(insertText, copiedRows(projection, rows)),
     async vacate(db, rows) {
       if (unique.length === 0) return;
       const encoded = JSON.stringify(rows.map((row) => codec.encode(row)));
@@ -154,6 +168,7 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
       return found.length > 0;
     },
     async upsert(db, rows, changes) {
+      if (isDistributed(db, projection)) return distributed().upsert(db, rows); // of no inline version
       const encoded = JSON.stringify(rows.map((row) => codec.encode(row)));
       await db.query(
         changes
@@ -171,6 +186,7 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
       return { name: tableName, parts: alongText, values: [encoded, upserted, recordedTraceparent() ?? null] };
     },
     async remove(db, keys) {
+      if (isDistributed(db, projection)) return distributed().remove(db, keys);
       await db.query({ text: removeText, values: [keysJson(keys)], name: `remove ${tableName}` });
     },
     keyOf: (row) => keyColumns.map((name) => row[name]),
