@@ -8,20 +8,21 @@ const cluster = await startCitusCluster();
 afterAll(() => cluster.stop());
 
 // Read models of one partition are together on a worker, with either placement. Hundreds of operations may take minutes where the machine is busy.
-test.each(['schema', 'partition'] as const)(
-  'operations over read models in a Citus cluster have the responses of one database, compiled and executed: %s',
-  { timeout: 1_800_000 },
-  async (placement) => {
-    const store = { url: await cluster.createDatabase(), placement };
-    await migrateStore(store);
-    const setting = await startOperations(store);
-    await expectNaiveResponses(setting, Number(process.env.RUNS ?? effort(200, 30)));
-    const ask = plain(
-      '{ things(orderBy: [{ label: DESC }], first: 7) { totalCount nodes { thingId } pageInfo { endCursor } } }',
-    );
-    const [one, executed] = await bothAnswers(setting, ask);
-    expect(one).toEqual(executed);
-    expect(one.answer.data.things.nodes).toHaveLength(7);
-    await setting.stop();
-  },
-);
+test.each([
+  'schema',
+  'partition',
+] as const)('operations over read models in a Citus cluster have the responses of one database, compiled and executed: %s', {
+  timeout: 1_800_000,
+}, async (placement) => {
+  const store = { url: await cluster.createDatabase(), placement };
+  await migrateStore(store);
+  const setting = await startOperations(store);
+  await expectNaiveResponses(setting, Number(process.env.RUNS ?? effort(200, 30)));
+  const ask = plain(
+    '{ things(orderBy: [{ label: DESC }], first: 7) { totalCount nodes { thingId } pageInfo { endCursor } } }',
+  );
+  const [one, executed] = await bothAnswers(setting, ask);
+  expect(one).toEqual(executed);
+  expect(one.answer.data.things.nodes).toHaveLength(7);
+  await setting.stop();
+});

@@ -368,7 +368,8 @@ test('subscribers of a row and of a list see every change in all partitions', as
     const rows = new Map<string, unknown>();
     for (const message of list.messages as unknown as ListMessage[]) {
       if (message.snapshot) rows.clear();
-      for (const one of [...(message.snapshot ?? []), ...message.entered, ...message.changed]) rows.set(one.row, one.credits);
+      for (const one of [...(message.snapshot ?? []), ...message.entered, ...message.changed])
+        rows.set(one.row, one.credits);
       for (const one of message.left) rows.delete(one.row);
     }
     return rows;
