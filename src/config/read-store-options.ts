@@ -1,9 +1,9 @@
 import { invalidDeclaration } from '../errors.ts';
 import { closest } from '../events/closest.ts';
+import { distributedProblem } from '../projections/projection/distributed-problem.ts';
 import { defaultStore, type Projection } from '../projections/projection/projection.ts';
 import { adminConnections, least } from './connections.ts';
 import { checkDatabaseUrl, checkReplica, readLagRule } from './database-options.ts';
-import { distributedProblem } from './distributed-versions.ts';
 import { checkNumbers, invalidConfig, type NumberRule, refuseUnknown } from './option-checks.ts';
 
 /** A database of read models beside the one of the log. */

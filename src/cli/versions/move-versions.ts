@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../../config/define-config.ts';
-import { distributedProblem } from '../../config/distributed-versions.ts';
 import { isDistributedIn } from '../../config/read-store-options.ts';
 import { RefoldError } from '../../errors.ts';
+import { distributedProblem } from '../../projections/projection/distributed-problem.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import { whoRebuilds } from '../../runtime/actions/rebuild-actions.ts';
 import { arrive } from '../../runtime/moves/arrivals.ts';

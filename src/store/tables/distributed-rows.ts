@@ -2,17 +2,17 @@ import type { Column } from '../../projections/columns/column.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import { partitionOf } from '../../projections/projection/partition.ts';
 import { keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
+import { kindInSql } from '../columns/column-sql.ts';
+import { copiedRows } from '../columns/copied-rows.ts';
 import type { Transaction } from '../postgres/transaction.ts';
 import { qualified, quoted } from '../statements/identifiers.ts';
 import { distributedWith, distributingText, partitionColumn } from '../statements/placed.ts';
 import type { Queryable } from '../statements/statement.ts';
-import { kindInSql } from './column-sql.ts';
-import { copiedRows } from './copied-rows.ts';
 
 /** The statements for the rows of a table that a Citus cluster distributes by partition. Each names the partitions, so only their workers run it. */
 export interface DistributedRows {
-  /** What follows the creation of the table. */
-  readonly placing: readonly string[];
+  /** Forgets the checkpoints of a table that is dropped. */
+  drop(db: Queryable): Promise<void>;
   load(db: Queryable, keys: readonly RowKey[]): Promise<Row[]>;
   insert(tx: Pick<Transaction, 'copyInto'>, rows: readonly Row[]): Promise<void>;
   upsert(db: Queryable, rows: readonly Row[]): Promise<void>;
@@ -54,12 +54,9 @@ export function distributedRows(projection: Projection, readSchema: string): Dis
   const partitionOfRow = (row: Row) => partitionOfKey(keyColumns.map((name) => row[name]));
 
   return {
-    placing: [
-      distributingText(table),
-      // Of a former table with this name, too.
-      `delete from ${distributedWith} where table_name = ${literal(tableName)}`,
-      `insert into ${distributedWith} (partition, table_name) values ${Array.from({ length: partitions }, (_, index) => `(${index}, ${literal(tableName)})`).join(', ')}`,
-    ],
+    async drop(db) {
+      await db.query({ text: `delete from ${distributedWith} where table_name = $1`, values: [tableName] });
+    },
     async load(db, keys) {
       const rows = await db.query<Record<string, unknown>>({
         text: loadText,
@@ -85,6 +82,18 @@ export function distributedRows(projection: Projection, readSchema: string): Dis
       await db.query({ text: removeText, values, name: `remove ${tableName}` });
     },
   };
+}
+
+/** The statements after the creation of a table that distribute it. @param table its quoted name with its schema */
+export function distributingTexts({ tableName, partitions }: Projection, table: string): readonly string[] {
+  const name = literal(tableName);
+  const rows = Array.from({ length: partitions }, (_, partition) => `(${partition}, ${name})`);
+  return [
+    distributingText(table),
+    // Of a former table with this name, too.
+    `delete from ${distributedWith} where table_name = ${name}`,
+    `insert into ${distributedWith} (partition, table_name) values ${rows.join(', ')}`,
+  ];
 }
 
 function literal(text: string): string {

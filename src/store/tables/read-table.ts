@@ -4,16 +4,16 @@ import type { Row } from '../../projections/columns/row-codec.ts';
 import type { PassingValues } from '../../projections/fold/unique-claims.ts';
 import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import { recordedTraceparent } from '../../tracing.ts';
+import { kindInSql } from '../columns/column-sql.ts';
+import { copiedRows } from '../columns/copied-rows.ts';
 import type { Transaction } from '../postgres/transaction.ts';
 import { changesAlong } from '../processors/changes.ts';
 import type { AlongWithAdvance } from '../processors/checkpoints.ts';
 import { type RecordedChanges, recordChangesText, recordChangesValues } from '../processors/record-changes.ts';
 import { qualified, quoted } from '../statements/identifiers.ts';
-import { distributedWith, isDistributed, partitionColumn, placingTexts } from '../statements/placed.ts';
+import { isDistributed, partitionColumn, placingTexts } from '../statements/placed.ts';
 import type { Queryable } from '../statements/statement.ts';
-import { kindInSql } from './column-sql.ts';
-import { copiedRows } from './copied-rows.ts';
-import { type DistributedRows, distributedRows } from './distributed-rows.ts';
+import { distributedRows, distributingTexts } from './distributed-rows.ts';
 import { caseInsensitiveSql } from './row-values.ts';
 import { requireTextSearch, trigramOperators } from './text-search.ts';
 
@@ -52,6 +52,28 @@ export interface ReadTable {
 }
 
 export function createReadTable(projection: Projection, readSchema: string): ReadTable {
+  const table = createTable(projection, readSchema);
+  return projection.partitions === 1 ? table : distributable(table, projection, readSchema);
+}
+
+/** The table, whose rows a Citus cluster may distribute by partition. Which database has it is known with each statement. */
+function distributable(table: ReadTable, projection: Projection, readSchema: string): ReadTable {
+  const rows = distributedRows(projection, readSchema);
+  const isApart = (db: Pick<Queryable, 'elsewhere'>) => isDistributed(db, projection);
+  return {
+    ...table,
+    async drop(db) {
+      await table.drop(db);
+      if (isApart(db)) await rows.drop(db);
+    },
+    load: (db, keys) => (isApart(db) ? rows : table).load(db, keys),
+    insert: (tx, all) => (isApart(tx) ? rows : table).insert(tx, all),
+    upsert: (db, all, changes) => (isApart(db) ? rows.upsert(db, all) : table.upsert(db, all, changes)),
+    remove: (db, keys) => (isApart(db) ? rows : table).remove(db, keys),
+  };
+}
+
+function createTable(projection: Projection, readSchema: string): ReadTable {
   const { codec, keyColumns, columns, tableName } = projection;
   const table = qualified(readSchema, tableName);
   const names = Object.keys(columns);
@@ -82,8 +104,6 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
     where ${matched} and (${unique.map((name) => `${table}.${sql(name)} is distinct from key.${quoted(name)}`).join(' or ')})`;
   const recordingText = `with written as (${upsertText}) ${recordChangesText(2)}`;
   const removeText = `delete from ${table} using json_to_recordset($1) as key (${typed(keyColumns)}) where ${matched}`;
-  let made: DistributedRows | undefined;
-  const distributed = () => (made ??= distributedRows(projection, readSchema));
   const keysJson = (keys: readonly RowKey[]) =>
     JSON.stringify(
       keys.map((key) =>
@@ -97,23 +117,18 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
     },
     async creation(db) {
       await requireTextSearch(db, projection);
-      const isApart = isDistributed(db, projection);
-      const partition = quoted(partitionColumn);
-      const key = isApart
-        ? `${partition} integer not null, primary key (${keyList}, ${partition})`
-        : `primary key (${keyList})`;
+      const last = isDistributed(db, projection) ? quoted(partitionColumn) : undefined;
+      const key = last ? `${last} integer not null, primary key (${keyList}, ${last})` : `primary key (${keyList})`;
       return [
         // 90: leaves room to update rows on the same page, which then changes no index.
         `create table ${table} (${names.map((name) => columnDefinition(name)).join(', ')}, ${key}) with (fillfactor = 90)`,
-        ...(isApart ? distributed().placing : placingTexts(db, table)),
+        ...(last ? distributingTexts(projection, table) : placingTexts(db, table)),
         // Created now, because a build must refuse the same rows as processing at the head.
         ...projection.uniqueIndexes.map(uniqueIndex),
       ];
     },
     async drop(db) {
       await db.query({ text: `drop table if exists ${table}` });
-      if (isDistributed(db, projection))
-        await db.query({ text: `delete from ${distributedWith} where table_name = $1`, values: [tableName] });
     },
     async createIndexes(db) {
       for (const text of await this.indexing(db)) await db.query({ text });
@@ -137,7 +152,6 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
       return [...texts, ...projection.uniqueIndexes.map(uniqueIndex), `analyze ${table}`];
     },
     async load(db, keys) {
-      if (isDistributed(db, projection)) return distributed().load(db, keys);
       const rows = await db.query<Record<string, unknown>>({
         text: loadText,
         values: keyColumns.map((name, index) => keys.map((key) => codec.encodeValue(name, key[index]))),
@@ -145,10 +159,7 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
       });
       return rows.map((row) => codec.decode(row));
     },
-    insert: (tx, rows) =>
-      isDistributed(tx, projection)
-        ? distributed().insert(tx, rows)
-        : tx.copyInto(insertText, copiedRows(projection, rows)),
+    insert: (tx, rows) => tx.copyInto(insertText, copiedRows(projection, rows)),
     async vacate(db, rows) {
       if (unique.length === 0) return;
       const encoded = JSON.stringify(rows.map((row) => codec.encode(row)));
@@ -168,7 +179,6 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
       return found.length > 0;
     },
     async upsert(db, rows, changes) {
-      if (isDistributed(db, projection)) return distributed().upsert(db, rows); // of no inline version
       const encoded = JSON.stringify(rows.map((row) => codec.encode(row)));
       await db.query(
         changes
@@ -186,7 +196,6 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
       return { name: tableName, parts: alongText, values: [encoded, upserted, recordedTraceparent() ?? null] };
     },
     async remove(db, keys) {
-      if (isDistributed(db, projection)) return distributed().remove(db, keys);
       await db.query({ text: removeText, values: [keysJson(keys)], name: `remove ${tableName}` });
     },
     keyOf: (row) => keyColumns.map((name) => row[name]),

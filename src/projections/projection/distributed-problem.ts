@@ -1,4 +1,4 @@
-import type { Projection } from '../projections/projection/projection.ts';
+import type { Projection } from './projection.ts';
 
 /**
  * Why a version of several partitions can't be in a store with the placement `partition`, which has its rows on several workers, and the way out.
