@@ -117,12 +117,11 @@ function createTable(projection: Projection, readSchema: string): ReadTable {
     },
     async creation(db) {
       await requireTextSearch(db, projection);
-      const last = isDistributed(db, projection) ? quoted(partitionColumn) : undefined;
-      const key = last ? `${last} integer not null, primary key (${keyList}, ${last})` : `primary key (${keyList})`;
+      const isApart = isDistributed(db, projection);
       return [
         // 90: leaves room to update rows on the same page, which then changes no index.
-        `create table ${table} (${names.map((name) => columnDefinition(name)).join(', ')}, ${key}) with (fillfactor = 90)`,
-        ...(last ? distributingTexts(projection, table) : placingTexts(db, table)),
+        `create table ${table} (${names.map((name) => columnDefinition(name)).join(', ')}, ${keyDefinition(keyList, isApart)}) with (fillfactor = 90)`,
+        ...(isApart ? distributingTexts(projection, table) : placingTexts(db, table)),
         // Created now, because a build must refuse the same rows as processing at the head.
         ...projection.uniqueIndexes.map(uniqueIndex),
       ];
@@ -257,6 +256,11 @@ export async function createReadSchema(db: Queryable, readSchema: string): Promi
   const found = await db.query({ text: 'select from pg_namespace where nspname = $1', values: [readSchema] });
   if (found.length > 0) return;
   await db.query({ text: `create schema if not exists ${quoted(readSchema)}` });
+}
+
+function keyDefinition(keyList: string, isApart: boolean): string {
+  const partition = quoted(partitionColumn);
+  return isApart ? `${partition} integer not null, primary key (${keyList}, ${partition})` : `primary key (${keyList})`;
 }
 
 function arrayType(column: Column): string {
