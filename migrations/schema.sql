@@ -238,6 +238,18 @@ create table refold.old_tables (
 
 alter table refold.old_tables add constraint old_tables_pkey PRIMARY KEY (table_schema, table_name);
 
+create table refold.partition_checkpoints (
+  partition integer not null,
+  table_name text collate "C" not null,
+  checkpoint bigint,
+  anchor text,
+  epoch bigint not null default 0,
+  batch jsonb,
+  rewritten boolean not null default false
+) with (fillfactor=50);
+
+alter table refold.partition_checkpoints add constraint partition_checkpoints_pkey PRIMARY KEY (partition, table_name);
+
 create table refold.processes (
   id uuid not null,
   name text not null,

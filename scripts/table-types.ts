@@ -56,7 +56,7 @@ import type { EventMetadata } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { RowKey } from '../../projections/projection/projection.ts';
 import type { VersionState } from '../../projections/projection/version-map.ts';
-import type { LetterError, ProcessorError, ProcessorRetry, StoredDefinition, StoredFloors } from './stored-json.ts';
+import type { LetterError, ProcessorError, ProcessorRetry, StoredBatch, StoredDefinition, StoredFloors } from './stored-json.ts';
 
 /** A column with a default: an insert may omit it. */
 type Generated<T> = T extends ColumnType<infer S, infer I, infer U> ? ColumnType<S, I | undefined, U> : ColumnType<T, T | undefined, T>;
@@ -78,6 +78,7 @@ const refined: Readonly<Record<string, string>> = {
   'discards.key': 'Json<RowKey | null>',
   'events.metadata': 'Json<EventMetadata>',
   'lag.state': 'VersionState',
+  'partition_checkpoints.batch': 'Json<StoredBatch>',
   'processors.error': 'Json<ProcessorError>',
   'processors.retrying': 'Json<ProcessorRetry>',
   'processors.floors': 'Json<StoredFloors>',

@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client';
 import type { Admin } from './admin/create-admin.ts';
 import type { Config } from './config/define-config.ts';
+import { isDistributedIn } from './config/read-store-options.ts';
 import type { Gateway } from './gateway/create-gateway.ts';
 import type { HealthServer } from './gateway/http/health-server.ts';
 import type { VersionMap } from './projections/projection/version-map.ts';
@@ -61,6 +62,7 @@ export async function openGateway(
       ...(config.gateway.compiledQueries
         ? { answer: (query: ResponseQuery, of: VersionMap) => runtime.readModels.answer(query, of) }
         : {}),
+      executes: (projection) => isDistributedIn(declared.config.readStores, projection),
       execute: runtime.execute,
       checkToken: runtime.checkToken,
       live: runtime.live,

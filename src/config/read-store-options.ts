@@ -1,5 +1,6 @@
 import { invalidDeclaration } from '../errors.ts';
 import { closest } from '../events/closest.ts';
+import { distributedProblem } from '../projections/projection/distributed-problem.ts';
 import { defaultStore, type Projection } from '../projections/projection/projection.ts';
 import { adminConnections, least } from './connections.ts';
 import { checkDatabaseUrl, checkReplica, readLagRule } from './database-options.ts';
@@ -26,14 +27,15 @@ export interface ReadStoreOptions {
   readonly maxConnections?: number;
   /**
    * For a Citus cluster, whose coordinator `url` names: where the cluster keeps the store's tables. `schema` keeps all of them together on one
-   * worker, so every guarantee is that of plain PostgreSQL.
+   * worker, so every guarantee is that of plain PostgreSQL. `partition` does the same, but distributes the rows of projections with several
+   * `partitions` over the workers, by partition: for a read model that is too large for one worker.
    * @default none: the store is plain PostgreSQL, and a Citus cluster is refused
    */
   readonly placement?: Placement;
 }
 
 /** Where a Citus cluster keeps the tables of a read store. */
-export type Placement = 'schema';
+export type Placement = 'schema' | 'partition';
 
 /** The options, checked and complete. */
 export type CheckedReadStore = Required<Omit<ReadStoreOptions, 'placement' | 'readUrl'>> & {
@@ -48,7 +50,15 @@ const numbers = {
   maxReadLag: readLagRule,
 } as const satisfies Record<string, NumberRule>;
 
-const placements: readonly Placement[] = ['schema'];
+const placements: readonly Placement[] = ['schema', 'partition'];
+
+/** Whether the rows of a version are distributed over the workers of a Citus cluster, by partition. */
+export function isDistributedIn(
+  stores: CheckedReadStores,
+  { store, partitions }: Pick<Projection, 'store' | 'partitions'>,
+): boolean {
+  return stores[store]?.placement === 'partition' && partitions > 1;
+}
 
 /** The projections with the store of the configuration, where they name none. */
 export function placedIn(store: string | undefined, projections: readonly Projection[]): readonly Projection[] {
@@ -74,6 +84,7 @@ export function checkReadStores(
     checkKnown(projection, Object.keys(stores));
     checkComparisons(projection, projections);
     checkTargets(projection, projections);
+    if (stores[projection.store]?.placement === 'partition') checkDistributed(projection, projections);
   }
   return Object.freeze(checked);
 }
@@ -97,7 +108,7 @@ function checkStore(name: string, store: ReadStoreOptions): CheckedReadStore {
   const { placement, readUrl } = store;
   if (placement !== undefined && !placements.includes(placement))
     throw invalidConfig(
-      `${subject}.placement is 'schema', for a Citus cluster, or left out for plain PostgreSQL, found '${String(placement)}'.`,
+      `${subject}.placement is 'schema' or 'partition', for a Citus cluster, or left out for plain PostgreSQL, found '${String(placement)}'.`,
     );
   if (placement !== undefined && readUrl !== undefined)
     throw invalidConfig(
@@ -143,6 +154,12 @@ function checkTargets({ id, store, relations }: Projection, all: readonly Projec
       `relation '${name}' leads to '${target}', of which no version is in the same store '${store}'. Rows of two stores are never of one snapshot, and can't be joined. Declare both in one store.`,
     );
   }
+}
+
+/** @throws RefoldError `INVALID_DECLARATION` */
+function checkDistributed(projection: Projection, all: readonly Projection[]): void {
+  const problem = distributedProblem(projection, all);
+  if (problem !== undefined) throw invalidDeclaration(projection.id, problem);
 }
 
 /** Checks that a process has enough connections to each store. @throws RefoldError `INVALID_CONFIG` */

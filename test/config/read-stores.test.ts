@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { underEnvironment } from '../../src/config/environment.ts';
 import { shareStoreConnections } from '../../src/config/read-store-options.ts';
 import { defineConfig, defineProjection, many, one, type Projection, t } from '../../src/index.ts';
-import { account, balanceV1, balanceV2 } from '../support/sample-domain.ts';
+import { totalsBySql } from '../support/account-totals.ts';
+import { account, balanceV1, balanceV2, inPartitions } from '../support/sample-domain.ts';
 
 const url = 'postgres://db.example/analytics';
 const inStore = <P extends Projection>(projection: P, store = 'analytics'): P =>
@@ -135,4 +136,47 @@ test('versions that are compared with the one that answers are in its store', ()
   );
   expect(() => compared({ shadow: { queries: 10 } })).toThrow('card@2: activation.shadow compares it');
   compared({ verify: true });
+});
+
+test('a version whose rows a cluster distributes has nothing that needs rows of several workers, and one of one partition has all', () => {
+  const distributed =
+    (projection: Projection, ...others: readonly Projection[]) =>
+    () =>
+      configured([inStore(inPartitions(projection, 4)), ...others.map((one) => inStore(one))], {
+        analytics: { url, placement: 'partition' },
+      });
+  const related = defineProjection({
+    name: 'related',
+    version: 1,
+    events: account,
+    table: { accountId: t.text().primaryKey() },
+    key: (event) => event.streamId,
+    evolve: { Opened: () => ({}) },
+    relations: { balance: one('balance', { from: 'accountId' }) },
+  });
+  const ready = { ...balanceV2, activation: { ...balanceV2.activation, comparedColumns: ['owner'] } };
+  const refused: readonly (readonly [() => unknown, string])[] = [
+    [
+      distributed(related, balanceV1),
+      'related@1: its 4 partitions are distributed over the workers of a Citus cluster',
+    ],
+    [distributed(related, balanceV1), "it has the relation 'balance': related rows would be on several workers"],
+    [distributed(balanceV1, related), 'it has a relation from related@1: related rows would be on several workers'],
+    [
+      distributed(totalsBySql),
+      "it has 'evolveSql': its statement would have to join rows of several workers. Use 'evolve', leave 'partitions' out",
+    ],
+    [distributed(ready), "it has 'activation.compareWith': two versions are compared in one snapshot"],
+    [
+      distributed({ ...balanceV1, snapshots: { everyEvents: 10, keep: 1 } }),
+      "it has 'snapshots': they are of one position",
+    ],
+  ];
+  for (const [configure, problem] of refused)
+    expect(configure, problem).toThrow(
+      expect.objectContaining({ code: 'INVALID_DECLARATION', message: expect.stringContaining(problem) }),
+    );
+  expect(distributed(balanceV1)).not.toThrow();
+  const together = [related, balanceV1, totalsBySql].map((one) => inStore(one));
+  expect(() => configured(together, { analytics: { url, placement: 'partition' } })).not.toThrow();
 });

@@ -47,19 +47,23 @@ export const rooms: Readonly<Record<string, Room>> = {
     purpose: 'versions and their life: definitions, transitions, rebuilds, canaries, shadows',
     uses: ['postgres', 'processors', 'server', 'statements'],
   },
+  'store/columns': { purpose: 'kinds of columns and their values in SQL', uses: [] },
   'store/tables': {
     purpose: 'read tables: made, written, compared, copied, dropped',
-    uses: ['postgres', 'processors', 'registry', 'server', 'statements'],
+    uses: ['columns', 'postgres', 'processors', 'registry', 'server', 'statements'],
   },
   'store/set-based': {
     purpose: 'the SQL of evolveSql: batches merged into read tables',
-    uses: ['statements', 'tables'],
+    uses: ['columns', 'statements', 'tables'],
   },
   'store/inline': {
     purpose: 'rows that commit with their append',
     uses: ['log', 'postgres', 'processors', 'server', 'statements', 'tables'],
   },
-  'store/queries': { purpose: 'what clients read of read tables', uses: ['postgres', 'statements', 'tables'] },
+  'store/queries': {
+    purpose: 'what clients read of read tables',
+    uses: ['columns', 'postgres', 'statements', 'tables'],
+  },
   'store/reactors': {
     purpose: 'checkpoints, letters and steps of reactors',
     uses: ['postgres', 'processors', 'statements'],

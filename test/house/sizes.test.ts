@@ -61,7 +61,7 @@ const longClosures: Exceptions = {
   'store/inline/inline-appends.ts createInlineAppends': [210, 'one transaction, in its order'],
   'store/ownership/lease-ownership.ts createLeaseOwnership': [165, 'the life of one lease'],
   'store/postgres/notifications.ts createNotifications': [140, 'the life of one connection'],
-  'store/tables/read-table.ts createReadTable': [150, 'one function per statement'],
+  'store/tables/read-table.ts createTable': [150, 'one function per statement'],
 };
 
 test('a function fits on a screen', () => {

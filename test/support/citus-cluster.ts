@@ -26,6 +26,7 @@ const settings = {
   max_prepared_transactions: '200',
   max_connections: '200',
   max_worker_processes: '40', // every database has a maintenance daemon on every node
+  'citus.shard_count': '8',
   'citus.enable_statistics_collection': 'off',
   'citus.node_conninfo': 'sslmode=disable',
   'citus.recover_2pc_interval': '1s',

@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../../config/define-config.ts';
+import { isDistributedIn } from '../../config/read-store-options.ts';
 import { RefoldError } from '../../errors.ts';
+import { distributedProblem } from '../../projections/projection/distributed-problem.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import { whoRebuilds } from '../../runtime/actions/rebuild-actions.ts';
 import { arrive } from '../../runtime/moves/arrivals.ts';
@@ -52,6 +54,7 @@ export async function moveVersions(config: Config, storeName: string, args: Move
     }
     if (accepts) await accept(config, operation, to, projections);
     else {
+      for (const projection of projections) expectFits(config, to, projection);
       const moving = projections.map(async (projection) => ({
         projection,
         from: await operation.find.of(projection.name, projection.version),
@@ -71,6 +74,13 @@ export async function moveVersions(config: Config, storeName: string, args: Move
     await follow(to, projections);
     say(args, { moved: true }, projections, to, (list) => `The read store '${to.name}' has ${list} now.`);
   });
+}
+
+/** @throws RefoldError `INVALID_TRANSITION` if a Citus cluster can't distribute the version */
+function expectFits({ readStores, projections }: Config, to: ReadStore, projection: Projection): void {
+  const there = { ...projection, store: to.name };
+  const problem = isDistributedIn(readStores, there) ? distributedProblem(there, projections) : undefined;
+  if (problem !== undefined) throw new RefoldError('INVALID_TRANSITION', `${projection.id}: ${problem}`);
 }
 
 /** @throws RefoldError `INVALID_TRANSITION` if there is nothing to move */

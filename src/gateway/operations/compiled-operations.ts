@@ -113,7 +113,7 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
       checkDepth(params.variables);
       const coerced = coerceVariables(schema, operation, params.variables ?? {});
       const query = coerced && compiledOf(served, known, coerced)?.query(coerced);
-      if (!query) return undefined;
+      if (!query || query.reads.some(({ projection }) => services.executes?.(projection))) return undefined;
       checkCost(operation, { document, variableValues: params.variables }, schema, maxCost);
       const viewer = await policies.authenticateAndLimit(transport);
       const seen = { type: operation.operation, name: operation.name?.value };

@@ -53,6 +53,8 @@ export interface GatewayServices {
   }): OperationReads;
   /** Returns the JSON of all root fields with one statement. @default every query runs through resolvers */
   answer?(query: ResponseQuery, versions: VersionMap): Promise<string>;
+  /** Whether queries of a version are executed all the same: not every database can run their statements. @default no version */
+  executes?(projection: Projection): boolean;
   execute(command: Command, input: unknown, options: CommandCall): Promise<CommandResult>;
   /** Throws RefoldError `HISTORY_CHANGED` if the log now has other events at that position. @default never */
   checkToken?(token: PositionToken): Promise<void>;

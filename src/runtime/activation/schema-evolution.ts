@@ -3,13 +3,13 @@ import type { Database } from '../../store/postgres/database.ts';
 import { answering, readAllRegistries, readVersionsOf } from '../../store/registry/all-registries.ts';
 import { highestActive } from '../../store/registry/definitions.ts';
 import { type FieldUsage, readUsage, recordedDays, type UsageQuery } from '../../store/registry/field-usage.ts';
-import type { RegisteredVersion } from '../../store/registry/registry.ts';
+import { type RegisteredVersion, readVersion } from '../../store/registry/registry.ts';
 import { endShadow, readShadows, type Shadow, writeShadow } from '../../store/registry/shadows.ts';
 import { recordOperation } from '../../store/registry/transitions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { type UsedChanges, usualDays, withUsage } from '../schema-changes/change-usage.ts';
 import { changesBetween, type SchemaDeclarations } from '../schema-changes/schema-changes.ts';
-import { expectVersion, refused, type TransitionReason } from '../versions/expect-version.ts';
+import { expectVersion, refuseDistributed, refused, type TransitionReason } from '../versions/expect-version.ts';
 
 /** How a projection moves from one version to the next while clients use it. */
 export interface SchemaEvolution {
@@ -98,6 +98,8 @@ export function createSchemaEvolution(options: SchemaEvolutionOptions): SchemaEv
       await (await dbOf(name, version)).transaction(async (tx) => {
         const { state, heldReason } = await expectVersion(tx, name, version);
         if (state !== 'ready') throw refused(name, version, `is ${state}; only a ready version can be compared.`);
+        const found = await readVersion(tx, { name, version });
+        if (found) refuseDistributed(tx, found, 'a comparison of answers');
         await refuseOtherStore(tx, name, version);
         await writeShadow(tx, name, version, oneOf);
         const reason = `compared for one of ${oneOf} queries: ${step.reason}`;

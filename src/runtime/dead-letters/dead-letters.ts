@@ -12,6 +12,8 @@ import {
 import { type Discard, insertDiscards, listDiscards, recallDiscards } from '../../store/processors/discards.ts';
 import { lockPartitions } from '../../store/processors/partitions.ts';
 import { recordOperation } from '../../store/registry/transitions.ts';
+import { isDistributed } from '../../store/statements/placed.ts';
+import { announceRewrite } from '../../store/tables/partition-checkpoints.ts';
 import { expectDeclaredTable, expectVersion, refused, type TransitionReason } from '../versions/expect-version.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
 import { type LetterTable, type Redelivery, redeliverRows } from './redeliver-letters.ts';
@@ -108,6 +110,7 @@ async function redeliver(
     const { state, heldReason, tableName } = await expectDeclaredTable(tx, projection);
     // Keeps the processor from folding later events of these rows meanwhile.
     await lockPartitions(tx, name, version);
+    if (isDistributed(tx, projection)) await announceRewrite(tx, tableName);
     const letters = ids
       ? await readDeadLettersBeside(tx, tableName, ids)
       : await readDeadLetters(tx, tableName, key === undefined ? undefined : canonicalKey(key));

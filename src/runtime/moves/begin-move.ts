@@ -9,6 +9,7 @@ import { insertVersions, resetVersion } from '../../store/registry/declared-vers
 import { lockRegistry, type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
 import { recordTransition } from '../../store/registry/transitions.ts';
 import { registryLockKey } from '../../store/server/lock-keys.ts';
+import { isDistributed } from '../../store/statements/placed.ts';
 import { dropLater, dropNever } from '../../store/tables/old-tables.ts';
 import { createReadSchema } from '../../store/tables/read-table.ts';
 import { newVersion } from '../registration/declare-versions.ts';
@@ -86,7 +87,10 @@ async function addCopy(
   await dropNever(tx, readSchema, copy.tableName);
   await dropVersionTable(tx, copy, readSchema);
   await createVersionTables(tx, [copy], readSchema);
-  const registered = { ...newVersion(copy, readSchema), partitions: source.partitions.length };
+  const registered = {
+    ...newVersion(copy, readSchema),
+    partitions: isDistributed(tx, projection) ? projection.partitions : source.partitions.length,
+  };
   // The row of a former copy is kept: its epochs fence the owners that it had.
   if (former) {
     await resetVersion(tx, registered);

@@ -8,6 +8,8 @@ import type { Database } from '../../store/postgres/database.ts';
 import { type ProcessorClaim, releaseProcessor } from '../../store/processors/checkpoints.ts';
 import { holdRebuild } from '../../store/registry/rebuilds.ts';
 import type { ProcessorUnit } from '../../store/server/processor-unit.ts';
+import { isDistributed } from '../../store/statements/placed.ts';
+import { claimPartition, lockRows } from '../../store/tables/partition-checkpoints.ts';
 import type { MaintainedProcessor, MaintainedUnit } from '../processors/maintained-unit.ts';
 import {
   type BuildProgress,
@@ -92,6 +94,7 @@ function versionUnit(
       await versions.refresh();
       await leavePausedAlone(options, projection, claim);
       await leaveLiveAlone(options, projection, claim);
+      if (isDistributed(db, projection)) await claimPartition(db, versions.stored(projection), claim);
       const damage = await tables.look(versions.stored(projection));
       if (damage) return stoppedProcessor(id, claim, damage);
       if (versions.stateOf(name, version) === 'failed') {
@@ -192,6 +195,8 @@ function rebuildUnit(
     async start(db, claim) {
       await options.versions.refresh();
       await leavePausedAlone(options, projection, claim);
+      // Waits for a batch of the former owner that is not committed on all workers yet.
+      if (isDistributed(db, projection)) await lockRows(db, projection.tableName);
       let announced: string | null = null;
       return createProcessor({
         ...options,

@@ -9,11 +9,23 @@ import type { Database } from '../../store/postgres/database.ts';
 import { sqlStateOf } from '../../store/postgres/database-errors.ts';
 import type { Transaction } from '../../store/postgres/transaction.ts';
 import { insertChanges } from '../../store/processors/changes.ts';
-import { advanceCheckpoint, type ProcessorClaim } from '../../store/processors/checkpoints.ts';
+import {
+  type Advance,
+  advanceCheckpoint,
+  expectClaim,
+  type ProcessorClaim,
+} from '../../store/processors/checkpoints.ts';
 import { insertDeadLetters } from '../../store/processors/dead-letters.ts';
 import { recordSkips } from '../../store/processors/left-out.ts';
 import { shareState } from '../../store/registry/registry.ts';
+import { isDistributed } from '../../store/statements/placed.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
+import {
+  advancePartition,
+  lockRows,
+  recordBatch,
+  type WrittenBatch,
+} from '../../store/tables/partition-checkpoints.ts';
 import { createReadTable, type ReadTable } from '../../store/tables/read-table.ts';
 import { refusalOf } from '../../store/tables/refused-rows.ts';
 import { expectOrder, writeAcceptable } from '../../store/tables/write-rows.ts';
@@ -56,6 +68,8 @@ export interface RowBatch {
   writeWithin(tx: Queryable, move: Move): Promise<void>;
   /** Writes the rows that one event leads to, except those that the database refuses. @throws RefoldError `EVOLVE_FAILED` with the policy `stop` */
   writeAcceptable(tx: Queryable, event: RecordedEvent, move: Move): Promise<void>;
+  /** Call it after the commit of the folded rows. Records them in the registry, if that is on another worker of a Citus cluster than the rows. */
+  record(move: Move): Promise<void>;
   /** Call it after the folded rows are written. */
   settle(state: VersionState): void;
   /** Logs what was left out of the rows up to the last {@link settle}. Call it after the commit. */
@@ -75,6 +89,10 @@ class FoldedRows implements RowBatch {
   readonly #options: RowBatchOptions;
   readonly #table: ReadTable;
   readonly #rows: RowFold;
+  /** Whether the rows are distributed over the workers of a Citus cluster. A rebuild's batches write to several of them. */
+  readonly #isDistributed: boolean;
+  /** A batch whose rows are on another worker than the registry, until it is recorded there. */
+  #unrecorded: WrittenBatch | undefined;
   /** Rows that memory takes for new are new, unless something else has written to the table. In that case COPY fails and an upsert succeeds. */
   #mayCopy = true;
 
@@ -82,6 +100,7 @@ class FoldedRows implements RowBatch {
     this.#options = options;
     this.#table = createReadTable(options.projection, options.readSchema);
     this.#rows = new RowFold({ ...options, table: this.#table });
+    this.#isDistributed = isDistributed(options.db, options.projection);
   }
 
   get size() {
@@ -117,7 +136,7 @@ class FoldedRows implements RowBatch {
     const { projection } = this.#options;
     const { cache } = this.#rows;
     const state = await this.#stateNow(tx, move);
-    await advanceCheckpoint(tx, this.#advanceBy(move, cache.changed));
+    await this.#advance(tx, move, cache.changed, true);
     const refused = await writeAcceptable(tx, this.#table, cache.changedRows());
     this.#rows.refuse(
       refused.map(({ key, error }) => ({
@@ -127,6 +146,12 @@ class FoldedRows implements RowBatch {
       })),
     );
     await this.#publish(tx, move.to, state);
+  }
+
+  async record({ state }: Move): Promise<void> {
+    if (!this.#unrecorded) return;
+    await recordBatch(this.#options.db, this.#unrecorded, state, this.#changedKeys());
+    this.#unrecorded = undefined;
   }
 
   settle(state: VersionState): void {
@@ -149,7 +174,7 @@ class FoldedRows implements RowBatch {
   async #writeAtOnce(move: Move): Promise<boolean> {
     const { db } = this.#options;
     const { cache, failures } = this.#rows;
-    if (move.state === 'building' || !failures.isEmpty) return false;
+    if (move.state === 'building' || !failures.isEmpty || this.#isDistributed) return false;
     const { inserted, updated, upsertedKeys, deletedKeys } = cache.changes();
     if (deletedKeys.length > 0 || inserted.length >= leastToCopy) return false;
     if (upsertedKeys.length === 0) {
@@ -162,18 +187,18 @@ class FoldedRows implements RowBatch {
     return true;
   }
 
-  #advanceBy({ from, to, busyMs }: Move, rows: number) {
+  #advanceBy({ from, to, busyMs }: Move, rows: number): Advance {
     return { claim: this.#options.claim, from, to, events: this.#rows.events, rows, busyMs };
   }
 
   /** `copying`: the same transaction, if new rows may be written by COPY. */
-  async #writeAll(tx: Queryable, move: Move, copying?: Pick<Transaction, 'copyInto'>): Promise<void> {
+  async #writeAll(tx: Queryable, move: Move, copying?: Pick<Transaction, 'copyInto' | 'elsewhere'>): Promise<void> {
     const table = this.#table;
     const { cache, claims } = this.#rows;
     const { inserted, updated, upsertedKeys, deletedKeys } = cache.changes();
     const state = await this.#stateNow(tx, move);
     // The fence comes first: a former owner fails before it writes anything, and the row lock keeps a new owner from starting in between.
-    await advanceCheckpoint(tx, this.#advanceBy(move, upsertedKeys.length + deletedKeys.length));
+    await this.#advance(tx, move, upsertedKeys.length + deletedKeys.length, !this.#rows.failures.isEmpty);
     await expectOrder(tx, table, claims);
     const copied = copying && inserted.length >= leastToCopy;
     const upserted = copied ? updated : [...inserted, ...updated];
@@ -185,10 +210,36 @@ class FoldedRows implements RowBatch {
     await this.#publish(tx, move.to, state);
   }
 
+  get #isApart(): boolean {
+    return this.#isDistributed && this.#options.claim.kind === 'processor';
+  }
+
+  /** @param leavesOut whether the batch may also write dead letters or skips, which are on the worker of the registry */
+  async #advance(tx: Queryable, move: Move, rows: number, leavesOut: boolean): Promise<void> {
+    const { claim, projection } = this.#options;
+    const advance = this.#advanceBy(move, rows);
+    if (this.#isApart) {
+      // Also a fence there: the next owner must wait until both workers have committed.
+      if (leavesOut) await expectClaim(tx, claim);
+      const changed = move.state === 'building' ? null : this.#changedKeys();
+      this.#unrecorded = await advancePartition(tx, projection.tableName, advance, changed);
+      return;
+    }
+    await advanceCheckpoint(tx, advance);
+    if (this.#isDistributed) await lockRows(tx, projection.tableName);
+  }
+
+  #changedKeys() {
+    const { upsertedKeys, deletedKeys } = this.#rows.cache.changes();
+    return { upserted: keysText(upsertedKeys), deleted: keysText(deletedKeys) };
+  }
+
   /** The owner of another partition may have completed the version meanwhile. Then this batch's changes must be published to subscribers. */
   async #stateNow(tx: Queryable, { state }: Move): Promise<VersionState> {
     const { claim } = this.#options;
-    return state === 'building' && claim.partitions > 1 ? ((await shareState(tx, claim)) ?? state) : state;
+    return state === 'building' && claim.partitions > 1 && !this.#isApart
+      ? ((await shareState(tx, claim)) ?? state)
+      : state;
   }
 
   /** Writes what belongs to the rows: the events left out of them, and the list of changed keys. */
@@ -198,7 +249,7 @@ class FoldedRows implements RowBatch {
     if (letters.length > 0) await insertDeadLetters(tx, projection, letters);
     if (skipped.length > 0) await recordSkips(tx, claim, projection.tableName, skipped);
     const { upsertedKeys, deletedKeys } = this.#rows.cache.changes();
-    if (upsertedKeys.length + deletedKeys.length > 0 && state !== 'building')
+    if (upsertedKeys.length + deletedKeys.length > 0 && state !== 'building' && !this.#isApart)
       await insertChanges(tx, claim, to, keysText(upsertedKeys), keysText(deletedKeys));
     // Before the commit, and not for rows that were refused.
     for (const failure of skipped) await callOnSkip(projection, failure);

@@ -205,7 +205,9 @@ export class RowWriter {
   /** `within`: the caller's transaction, if the write does not commit by itself. */
   async #written(to: GlobalPosition, write: (move: Move) => Promise<void>, within?: Queryable): Promise<void> {
     const start = performance.now();
-    await write(this.#moveTo(to));
+    const move = this.#moveTo(to);
+    await write(move);
+    if (!within) await this.#batch.record(move);
     this.#batch.settle(this.state);
     this.#checkpoint = to;
     if (!within) {

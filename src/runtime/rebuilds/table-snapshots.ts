@@ -16,7 +16,7 @@ import {
   type TableSnapshot,
   type WhichSnapshot,
 } from '../../store/tables/table-snapshots.ts';
-import { expectVersion, refused, type TransitionReason } from '../versions/expect-version.ts';
+import { expectVersion, refuseDistributed, refused, type TransitionReason } from '../versions/expect-version.ts';
 import { leaveInlineAtRest } from '../versions/leave-inline.ts';
 import { createVersionTables, dropVersionTable } from '../versions/version-tables.ts';
 
@@ -55,6 +55,7 @@ async function copyTable(
   if (!found) throw refused(name, version, `is not in the registry; 'refold status' lists the versions.`);
   if (found.state === 'retired' || found.state === 'failed')
     throw refused(name, version, `is ${found.state}; only a version that is maintained can have a snapshot taken.`);
+  refuseDistributed(tx, found, 'a snapshot');
   if (found.inline === 'live' || found.inline === 'leaving') return undefined;
   if (furthest(found.partitions) > found.checkpoint)
     throw refused(

@@ -268,12 +268,18 @@ function stoppedWithOtherCode({ codeFingerprint }: Projection, { partitions }: R
 /** All processes use the registered number of partitions. A process that starts with another number changes it for all. */
 async function adjustPartitions(
   tx: Transaction,
-  { name, version, partitions }: Projection,
+  { id, name, version, partitions }: Projection,
   known: RegisteredVersion,
   actor: string,
 ): Promise<void> {
   const before = known.partitions.length;
   if (known.state === 'retired' || before === partitions) return;
+  if (tx.elsewhere?.placement === 'partition')
+    throw new RefoldError(
+      'PROJECTION_CHANGED',
+      `${id}: it has ${before} partitions, and is declared with ${partitions}. The number is fixed, because its rows may be distributed by partition. Declare ${before} again, or the other number as ${name}@${version + 1}.`,
+      { name, version },
+    );
   const { state, heldReason, heldBy } = await expectVersion(tx, name, version);
   await changePartitions(tx, name, version, partitions);
   const reason = `${partitions} ${partitions === 1 ? 'partition' : 'partitions'} instead of ${before}`;

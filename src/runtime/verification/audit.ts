@@ -9,7 +9,7 @@ import type { EventLog } from '../../store/event-log.ts';
 import { readVisible } from '../../store/log/read-events.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { readAllLeftOut } from '../../store/processors/left-out.ts';
-import { readVersion } from '../../store/registry/registry.ts';
+import { readVersionOfRows } from '../../store/tables/partition-checkpoints.ts';
 import { createReadTable } from '../../store/tables/read-table.ts';
 import { scanTable } from '../../store/tables/table-scan.ts';
 import {
@@ -98,7 +98,7 @@ async function readSample(
   const horizon = await log.horizon();
   return db.transaction(
     async (snapshot) => {
-      const found = await readVersion(snapshot, projection);
+      const found = await readVersionOfRows(snapshot, projection);
       if (!found) return undefined;
       const stored = storedIn(projection, found.tableName);
       const { keyOf, load } = createReadTable(stored, readSchema);

@@ -8,6 +8,7 @@ import type { Database } from '../../store/postgres/database.ts';
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { diffTables, type TableDiff } from '../../store/tables/diff-tables.ts';
+import { refuseDistributed } from '../versions/expect-version.ts';
 
 export interface VersionDiff extends TableDiff {
   /** The position of both versions. */
@@ -45,6 +46,7 @@ export async function diffVersions(
           return found;
         });
         if (!a || !b) return null;
+        for (const version of [a, b]) refuseDistributed(snapshot, version, 'a comparison with another version');
         const position = await samePosition(snapshot, a, b);
         if (position === null) return null;
         const tables = [storedIn(older, a.tableName), storedIn(newer, b.tableName)] as const;

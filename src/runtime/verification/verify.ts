@@ -13,8 +13,8 @@ import type { EventLog } from '../../store/event-log.ts';
 import { readVisible } from '../../store/log/read-events.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { readAllLeftOut } from '../../store/processors/left-out.ts';
-import { readVersion } from '../../store/registry/registry.ts';
 import type { Difference } from '../../store/tables/compare-tables.ts';
+import { readVersionOfRows } from '../../store/tables/partition-checkpoints.ts';
 import { createReadTable } from '../../store/tables/read-table.ts';
 import { scanTable } from '../../store/tables/table-scan.ts';
 import { checkDeclaredTable } from '../versions/expect-version.ts';
@@ -75,7 +75,7 @@ export async function verifyVersion({
   const horizon = await log.horizon();
   return db.transaction(
     async (snapshot) => {
-      const found = await readVersion(snapshot, projection);
+      const found = await readVersionOfRows(snapshot, projection);
       if (!found)
         throw new RefoldError(
           'INVALID_TRANSITION',

@@ -2,6 +2,7 @@ import { RefoldError } from '../../errors.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { StoredPause } from '../../store/registry/pauses.ts';
 import { lockVersion, type RegisteredVersion } from '../../store/registry/registry.ts';
+import { isDistributed } from '../../store/statements/placed.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 
 /** Who changes the state of a version or a reactor, and why; stored in the audit log. */
@@ -41,6 +42,28 @@ export function checkDeclaredTable({ id, name, version, tableFingerprint }: Proj
     'PROJECTION_CHANGED',
     `${id}: its table is declared here differently from the one in the database, which deployed processes still use. Undo the change, or run this where the deployed declarations are. A changed table is declared as ${name}@${version + 1}.`,
     { name, version },
+  );
+}
+
+/**
+ * Refuses what needs all rows of a version at one position, if a Citus cluster distributes them over its workers.
+ *
+ * @throws RefoldError `INVALID_TRANSITION`
+ */
+export function refuseDistributed(
+  db: Queryable,
+  {
+    name,
+    version,
+    partitions,
+  }: Pick<RegisteredVersion, 'name' | 'version'> & { readonly partitions: readonly object[] },
+  what: string,
+): void {
+  if (!isDistributed(db, { partitions: partitions.length })) return;
+  throw refused(
+    name,
+    version,
+    `is distributed over the workers of a Citus cluster by partition, and ${what} needs all its rows at one position.`,
   );
 }
 

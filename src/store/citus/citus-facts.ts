@@ -33,7 +33,7 @@ export async function readCitusFacts(db: Queryable): Promise<CitusFacts> {
 /** Why Refold can't keep a store's tables in the cluster; undefined if it can. */
 export function clusterProblem({ version, isCoordinator, workers, inactive }: CitusFacts): string | undefined {
   if (version === null)
-    return "its placement is 'schema', which is for a Citus cluster, and the database does not have the extension citus. Run `create extension citus` on every node, or remove 'placement'.";
+    return "it has a placement, which is for a Citus cluster, and the database does not have the extension citus. Run `create extension citus` on every node, or remove 'placement'.";
   if (Number.parseInt(version, 10) < leastVersion)
     return `Citus ${version} found; Refold needs ${leastVersion} or newer.`;
   if (!isCoordinator) return 'it is a worker of a Citus cluster. Give the URL of the coordinator.';

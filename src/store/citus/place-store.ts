@@ -1,8 +1,8 @@
-import type { CheckedReadStore } from '../../config/read-store-options.ts';
+import type { CheckedReadStore, Placement } from '../../config/read-store-options.ts';
 import { createDatabase, type Database } from '../postgres/database.ts';
 import { type MigrateOptions, migrate } from '../server/migrate.ts';
 import { refuseServer } from '../server/server-facts.ts';
-import { placedWith } from '../statements/placed.ts';
+import { distributedWith, placedWith } from '../statements/placed.ts';
 import { onlyRow, type Queryable } from '../statements/statement.ts';
 import { clusterProblem, readCitusFacts } from './citus-facts.ts';
 
@@ -19,7 +19,7 @@ export async function migrateStore(
   try {
     if (placement !== undefined) refuseServer(db.url, clusterProblem(await readCitusFacts(db)));
     const { applied } = await migrate(db, options);
-    if (placement !== undefined) await placeStore(db);
+    if (placement !== undefined) await placeStore(db, placement);
     return applied;
   } finally {
     await db.close();
@@ -27,31 +27,40 @@ export async function migrateStore(
 }
 
 /**
- * Puts Refold's own tables of a store on one worker of its Citus cluster, all together. Does nothing if they are there.
+ * Puts Refold's own tables of a store on one worker of its Citus cluster, all together, and distributes the checkpoints of partitions if rows are to
+ * be distributed. Does nothing if they are there.
  *
  * @throws RefoldError `DATABASE_UNSUITABLE` if it holds events, or versions whose rows are on the coordinator
  */
-async function placeStore(db: Database): Promise<void> {
+async function placeStore(db: Database, placement: Placement): Promise<void> {
   await db.transaction(async (tx) => {
     // Several processes may start at once.
     await tx.query({ text: 'lock table refold.migrations in exclusive mode' });
-    const tables = await readUnplaced(tx);
+    const tables = await readUnplaced(tx, placement);
     if (tables.length === 0) return;
     if (tables.includes(placedWith)) refuseServer(db.url, await usedProblem(tx));
     for (const statement of forPlacing) await tx.query({ text: statement });
     for (const table of await readKeyless(tx)) await tx.query({ text: `alter table ${table} replica identity full` });
-    for (const table of tables) {
+    for (const table of tables.filter((table) => table !== distributedWith)) {
       await tx.query({
         text: 'select create_distributed_table($1::regclass, null, colocate_with => $2)',
         values: [table, table === placedWith ? 'none' : placedWith],
       });
     }
-    for (const statement of functions) await tx.query({ text: statement });
+    if (tables.includes(distributedWith)) {
+      refuseServer(db.url, await partitionedProblem(tx));
+      // It can only follow the others in one transaction if its shards are created one after the other.
+      await tx.query({ text: "set local citus.multi_shard_modify_mode = 'sequential'" });
+      await tx.query({
+        text: `select create_distributed_table('${distributedWith}', 'partition', colocate_with => 'none')`,
+      });
+    }
+    for (const statement of [...functions, holdPlacement(placement)]) await tx.query({ text: statement });
   });
 }
 
 /** Refold's own tables that are still on the coordinator and belong to a worker, {@link placedWith} first. */
-export async function readUnplaced(db: Queryable): Promise<string[]> {
+export async function readUnplaced(db: Queryable, placement: Placement): Promise<string[]> {
   const rows = await db.query<{ table: string }>({
     text: `
       select 'refold.' || relname as table
@@ -62,7 +71,7 @@ export async function readUnplaced(db: Queryable): Promise<string[]> {
         and logicalrelid is null
         and relname <> all ($1)
       order by relname <> 'projections', pg_class.oid`,
-    values: [ofCoordinator],
+    values: [[...ofCoordinator, ...(placement === 'partition' ? [] : [distributedWith.replace('refold.', '')])]],
   });
   return rows.map(({ table }) => table);
 }
@@ -101,18 +110,36 @@ const forPlacing = [
  * - A store apart from the log has no inline versions, so a version has reached its checkpoint.
  * - Citus refuses functions in `returning` that are not immutable. The start time of the server does not change during a session; it is that
  *   of the coordinator. Lost writes of a worker need no start time: its checkpoints are lost with its rows.
- * - The last one holds the tables where they are until the transaction ends, as every write does.
  */
 const functions = [
   `create or replace function refold.reached(of_name text, of_version integer, checkpoint bigint) returns bigint
    language sql immutable as 'select checkpoint'`,
   `create or replace function refold.server_start() returns bigint
    language sql immutable as 'select (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint'`,
-  // As the owner, because only the owner of a table may lock its placement (ShareLock is 5). All tables of the store have one such lock.
-  `create or replace function refold.hold_placement() returns void
-   language sql volatile security definer set search_path = pg_catalog
-   as 'select lock_shard_metadata(5, array(select shardid from pg_dist_shard where logicalrelid = ''${placedWith}''::regclass))'`,
 ];
+
+/**
+ * Defines a function that holds the tables where they are until the transaction ends, as every write does. As the owner, because only the owner of a
+ * table may lock its placement (ShareLock is 5). All tables that are placed together have one such lock.
+ */
+function holdPlacement(placement: Placement): string {
+  const tables = placement === 'partition' ? [placedWith, distributedWith] : [placedWith];
+  const list = tables.map((table) => `''${table}''::regclass`).join(', ');
+  return `create or replace function refold.hold_placement() returns void
+   language sql volatile security definer set search_path = pg_catalog
+   as 'select lock_shard_metadata(5, array(select shardid from pg_dist_shard where logicalrelid in (${list})))'`;
+}
+
+/** A read table on one worker is not distributed later. */
+async function partitionedProblem(tx: Queryable): Promise<string | undefined> {
+  const rows = await tx.query<{ id: string }>({
+    text: `select name || '@' || version as id from refold.processors where partition > 0 order by name, version limit 1`,
+  });
+  return (
+    rows[0] &&
+    `${rows[0].id} has several partitions, whose rows are together on one worker. Make another, empty database of the cluster a read store, and move the versions to it with \`refold rebuild --store\`.`
+  );
+}
 
 /** Rows that are on the coordinator are not moved: nobody waits for a store that is being copied. */
 async function usedProblem(tx: Queryable): Promise<string | undefined> {

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { RefoldError } from '../../errors.ts';
 import { isTracing } from '../../tracing.ts';
-import { holdPlacementText } from '../statements/placed.ts';
+import { holdPlacementText, placementSettings } from '../statements/placed.ts';
 import { type Pipeline, roundTrip } from '../statements/round-trip.ts';
 import type { Elsewhere, Queryable, Statement } from '../statements/statement.ts';
 import { copyInto } from './copy-into.ts';
@@ -63,7 +63,7 @@ export async function inTransaction<T>(
     rowsOf<never>(client, statement, sending).catch((error: unknown) => Promise.reject(translate(error)));
   const { idleTimeoutMs = readOnly ? undefined : longestIdleMs } = options;
   const idle = setLocally('idle_in_transaction_session_timeout', idleTimeoutMs);
-  const held = isolation === 'repeatable read' ? holdPlacementText(elsewhere) : '';
+  const held = placementSettings(elsewhere) + (isolation === 'repeatable read' ? holdPlacementText(elsewhere) : '');
   // One message, regardless of the number of settings.
   const begin = { text: `begin isolation level ${isolation}${readOnly ? ' read only' : ''}${settings}${idle}${held}` };
   const together = pipeline ? sendTogether(client) : undefined;

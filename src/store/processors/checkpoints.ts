@@ -121,6 +121,8 @@ export interface Advance {
   readonly rows: number;
   /** Time spent on the batch, for the run log. */
   readonly busyMs: number;
+  /** The anchor of `to`, if the log is in another database and it is known. @default it is read */
+  readonly anchor?: string | null;
 }
 
 /**
@@ -131,11 +133,11 @@ export interface Advance {
  */
 export async function advanceCheckpoint(
   db: Queryable,
-  { claim, from, to, events, rows, busyMs }: Advance,
+  { claim, from, to, events, rows, busyMs, anchor: known }: Advance,
   also?: AlongWithAdvance,
 ): Promise<void> {
   const { kind, name, version, partition, epoch, serverStart } = claim;
-  const anchor = await anchorOf(db, claim, to);
+  const anchor = known === undefined ? await anchorOf(db, claim, to) : { text: known };
   const along = also?.values ?? [];
   const moved = await db.query({
     name: `advance ${kind}${anchor ? ' apart' : ''}${also ? ` ${also.name}` : ''}`,
@@ -154,7 +156,7 @@ export async function advanceCheckpoint(
  * The anchor of a checkpoint in a log of another database, whose server must not have been restarted since the claim. Undefined if the log is in
  * this database, where the statement that moves the checkpoint sees both.
  */
-async function anchorOf(
+export async function anchorOf(
   db: Queryable,
   claim: ProcessorClaim,
   to: GlobalPosition,
@@ -210,7 +212,8 @@ export async function expectClaim(tx: Queryable, claim: ProcessorClaim): Promise
   if (rows.length === 0) throw fenced(claim);
 }
 
-function fenced({ name, version, epoch }: ProcessorClaim): RefoldError<'PROCESSOR_FENCED'> {
+/** The error of a batch whose owner has lost its claim. */
+export function fenced({ name, version, epoch }: ProcessorClaim): RefoldError<'PROCESSOR_FENCED'> {
   return new RefoldError(
     'PROCESSOR_FENCED',
     `${name}@${version}: another owner has taken over (epoch ${epoch} is outdated), or the database server was restarted.`,

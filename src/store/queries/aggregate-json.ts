@@ -4,7 +4,7 @@ import type { Column } from '../../projections/columns/column.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { AggregatePart, Members } from '../../projections/queries/response-query.ts';
 import type { AggregateQuery, Grouping, Measure } from '../../projections/queries/row-query.ts';
-import { type TextParts, timestampText } from '../tables/column-sql.ts';
+import { type TextParts, timestampText } from '../columns/column-sql.ts';
 import { keyName, measureName } from './aggregate-rows.ts';
 import { objectParts, textOf, valueParts } from './json-text.ts';
 

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Column } from '../../projections/columns/column.ts';
 import type { ColumnPart, ConstantPart, Members } from '../../projections/queries/response-query.ts';
-import { kindInSql, type TextParts } from '../tables/column-sql.ts';
+import { kindInSql, type TextParts } from '../columns/column-sql.ts';
 
 // PostgreSQL functions accept at most a hundred arguments.
 const maxArguments = 90;

@@ -5,7 +5,7 @@ import type { RowFilter } from '../../projections/queries/row-query.ts';
 import { readAnchors } from '../statements/log-anchors.ts';
 import { builder, type Queryable, run, type TableRow } from '../statements/statement.ts';
 import { filterSql } from './row-filter.ts';
-import { hasKey } from './row-queries.ts';
+import { hasKey, withinPartitions } from './row-queries.ts';
 
 /** The changes of a version since a checkpoint, and its current position, from one snapshot. */
 export interface RecentChanges {
@@ -124,11 +124,13 @@ export async function matchFilters(
     const columns = some.map((filter, index) =>
       sql<boolean | null>`bool_or(${filterSql(projection, filter, readSchema)})`.as(`m${index}`),
     );
-    const query = builder
+    const ofKeys = builder
       .withSchema(readSchema)
       .selectFrom(projection.tableName)
       .select(columns)
       .where(hasKey(projection, keys));
+    const within = withinPartitions(db, projection, keys);
+    const query = within === undefined ? ofKeys : ofKeys.where(within);
     const [row] = await run<Record<string, boolean | null>>(db, query);
     matched.push(...some.map((_, index) => row?.[`m${index}`] === true));
   }

@@ -12,8 +12,8 @@ import type {
   RootPart,
   RowPart,
 } from '../../projections/queries/response-query.ts';
+import type { TextParts } from '../columns/column-sql.ts';
 import { builder } from '../statements/statement.ts';
-import type { TextParts } from '../tables/column-sql.ts';
 import { boundArray, boundValue, comparableRef } from '../tables/row-values.ts';
 import { aggregateParts } from './aggregate-json.ts';
 import { aggregateStatement } from './aggregate-rows.ts';

@@ -1,7 +1,9 @@
 import { type CompiledQuery, type RawBuilder, sql } from 'kysely';
 import type { Row } from '../../projections/columns/row-codec.ts';
+import { partitionOf } from '../../projections/projection/partition.ts';
 import { keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import type { PageQuery, RowFilter, RowPage } from '../../projections/queries/row-query.ts';
+import { isDistributed, partitionColumn } from '../statements/placed.ts';
 import { runPrepared } from '../statements/prepared.ts';
 import { builder, type Queryable } from '../statements/statement.ts';
 import { boundArray, canonicalKey, columnOf, columnRef, comparableRef } from '../tables/row-values.ts';
@@ -27,7 +29,8 @@ export async function findByKeys(
   const canonical = keys.map((key) => canonicalKey(projection, key, by));
   const texts = canonical.map(keyText);
   const distinct = [...new Map(canonical.map((key, index) => [texts[index] as string, key])).values()]; // same length
-  const rows = await read(db, projection, keyQuery(readSchema, projection, distinct, columns, where, by));
+  const within = by === projection.keyColumns ? withinPartitions(db, projection, distinct) : undefined;
+  const rows = await read(db, projection, keyQuery(readSchema, projection, distinct, columns, where, by, within));
   const byKey = new Map(rows.map((row) => [keyText(by.map((name) => row[name])), row]));
   return texts.map((text) => byKey.get(text) ?? null);
 }
@@ -80,7 +83,7 @@ export function countOf(
   upTo: number | null,
 ): RawBuilder<{ count: bigint }> {
   if (upTo === null) return sql`select count(*) as count from ${table} where ${condition}`;
-  return sql`select count(*) as count from (select from ${table} where ${condition} limit ${sql.lit(upTo)}) as counted`;
+  return sql`select count(*) as count from (select 1 from ${table} where ${condition} limit ${sql.lit(upTo)}) as counted`;
 }
 
 /** The key of a row that was read with its key columns. */
@@ -95,11 +98,28 @@ export function keyQuery(
   columns: readonly string[],
   where: RowFilter | null = null,
   by: readonly string[] = projection.keyColumns,
+  /** A further condition. @default none */
+  within?: RawBuilder<boolean>,
 ): CompiledQuery<Row> {
-  const found = rowsFrom(readSchema, projection, [...columns, ...projection.keyColumns, ...by]).where(
+  const ofKeys = rowsFrom(readSchema, projection, [...columns, ...projection.keyColumns, ...by]).where(
     hasKey(projection, keys, by),
   );
+  const found = within === undefined ? ofKeys : ofKeys.where(within);
   return (where === null ? found : found.where(filterSql(projection, where, readSchema))).compile();
+}
+
+/**
+ * A condition that names the partitions of the keys, if the rows are distributed over the workers of a Citus cluster by partition: then only those
+ * workers look for them.
+ */
+export function withinPartitions(
+  db: Queryable,
+  projection: Projection,
+  keys: readonly RowKey[],
+): RawBuilder<boolean> | undefined {
+  if (!isDistributed(db, projection)) return undefined;
+  const partitions = [...new Set(keys.map((key) => partitionOf(keyText(key), projection.partitions)))];
+  return sql`${sql.ref(partitionColumn)} = any(cast(${partitions} as integer[]))`;
 }
 
 /** A condition for rows with one of the keys. Each key column is bound as one array. */

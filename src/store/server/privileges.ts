@@ -25,6 +25,7 @@ export const runtimeTables: Readonly<Record<string, readonly TablePrivilege[]>> 
   leases: everyRow,
   migrations: readOnly,
   old_tables: everyRow,
+  partition_checkpoints: everyRow,
   processes: everyRow,
   processors: everyRow,
   projections: ['select', 'insert', 'update'],

@@ -3,9 +3,9 @@ import { invalidDeclaration } from '../../errors.ts';
 import type { Column } from '../../projections/columns/column.ts';
 import { textHash } from '../../projections/projection/partition.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
+import { kindInSql } from '../columns/column-sql.ts';
 import { quoted } from '../statements/identifiers.ts';
 import { builder, onlyRow, type Queryable } from '../statements/statement.ts';
-import { kindInSql } from '../tables/column-sql.ts';
 
 /** Which rows of a batch are merged, by their keys. All, if nothing is set. Keys are written as by `keyText`. */
 export interface RowChoice {

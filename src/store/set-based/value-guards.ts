@@ -1,5 +1,5 @@
 import type { Column } from '../../projections/columns/column.ts';
-import { kindInSql } from '../tables/column-sql.ts';
+import { kindInSql } from '../columns/column-sql.ts';
 
 /**
  * Wraps a SQL expression: its value is refused if PostgreSQL would round or truncate it to fit the column, or if a row could not be read

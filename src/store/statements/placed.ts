@@ -1,3 +1,4 @@
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { Elsewhere, Queryable } from './statement.ts';
 
 /**
@@ -8,9 +9,34 @@ import type { Elsewhere, Queryable } from './statement.ts';
  */
 export function placingTexts(db: Queryable, table: string): string[] {
   if (db.elsewhere?.placement === undefined) return [];
-  const literal = `'${table.replaceAll("'", "''")}'`;
-  return [`select create_distributed_table(${literal}::regclass, null, colocate_with => '${placedWith}')`];
+  return [`select create_distributed_table(${regclass(table)}, null, colocate_with => '${placedWith}')`];
 }
+
+/** The same for a table whose rows are distributed over the workers, by their partition: beside the checkpoints of the partitions. */
+export function distributingText(table: string): string {
+  return `select create_distributed_table(${regclass(table)}, '${partitionColumn}', colocate_with => '${distributedWith}')`;
+}
+
+function regclass(table: string): string {
+  return `'${table.replaceAll("'", "''")}'::regclass`;
+}
+
+/**
+ * Whether a Citus cluster distributes the rows of the version over its workers, by partition. Rows and checkpoint of a partition are then on one
+ * worker, and everything else of the version on another.
+ */
+export function isDistributed(
+  { elsewhere }: Pick<Queryable, 'elsewhere'>,
+  { partitions }: Pick<Projection, 'partitions'>,
+): boolean {
+  return elsewhere?.placement === 'partition' && partitions > 1;
+}
+
+/** The last column of a distributed read table. No declared column has such a name. */
+export const partitionColumn = '_partition';
+
+/** The table beside which distributed read tables are placed. */
+export const distributedWith = 'refold.partition_checkpoints';
 
 /** The table beside which all others of a store are placed. */
 export const placedWith = 'refold.projections';
@@ -48,7 +74,26 @@ export async function notifyPlaced(db: Queryable, channel: string, rows: readonl
 /**
  * Follows the `begin` of a transaction whose statements must see one state. In a Citus cluster, its snapshot is that of the worker, and a
  * statement after the tables have moved would be of another one. So a move waits for the transaction before it ends.
+ *
+ * Of several workers, each has its own snapshot. The first is that of the registry: what is read of rows later is never behind its checkpoints.
  */
 export function holdPlacementText(elsewhere: Elsewhere | undefined): string {
-  return elsewhere?.placement === undefined ? '' : '; select refold.hold_placement()';
+  switch (elsewhere?.placement) {
+    case undefined:
+      return '';
+    case 'schema':
+      return '; select refold.hold_placement()';
+    case 'partition':
+      return `; select refold.hold_placement(); select 1 from ${placedWith} limit 1`;
+  }
+}
+
+/**
+ * Follows every `begin`. In a cluster that distributes rows, one connection to each worker: then all that a transaction reads of a worker is of one
+ * snapshot, and definitions can follow rows. With one placement of each shard, writes need no lock of their shard.
+ */
+export function placementSettings(elsewhere: Elsewhere | undefined): string {
+  return elsewhere?.placement === 'partition'
+    ? `; set local citus.multi_shard_modify_mode = 'sequential'; set local citus.all_modifications_commutative = on`
+    : '';
 }

@@ -4,7 +4,7 @@ import type { EventMetadata } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { RowKey } from '../../projections/projection/projection.ts';
 import type { VersionState } from '../../projections/projection/version-map.ts';
-import type { LetterError, ProcessorError, ProcessorRetry, StoredDefinition, StoredFloors } from './stored-json.ts';
+import type { LetterError, ProcessorError, ProcessorRetry, StoredBatch, StoredDefinition, StoredFloors } from './stored-json.ts';
 
 /** A column with a default: an insert may omit it. */
 type Generated<T> = T extends ColumnType<infer S, infer I, infer U> ? ColumnType<S, I | undefined, U> : ColumnType<T, T | undefined, T>;
@@ -177,6 +177,16 @@ interface OldTablesTable {
   table_schema: string;
   table_name: string;
   drop_after: string;
+}
+
+interface PartitionCheckpointsTable {
+  partition: number;
+  table_name: string;
+  checkpoint: GlobalPosition | null;
+  anchor: string | null;
+  epoch: Generated<Int8>;
+  batch: Json<StoredBatch> | null;
+  rewritten: Generated<boolean>;
 }
 
 interface ProcessesTable {
@@ -520,6 +530,7 @@ export interface RefoldTables {
   'refold.migrations': MigrationsTable;
   'refold.migrations_lock': MigrationsLockTable;
   'refold.old_tables': OldTablesTable;
+  'refold.partition_checkpoints': PartitionCheckpointsTable;
   'refold.processes': ProcessesTable;
   'refold.processors': ProcessorsTable;
   'refold.projections': ProjectionsTable;

@@ -1,5 +1,5 @@
 import type { ColumnFlags, ColumnKind } from '../../projections/columns/column.ts';
-import type { EventFilter, GraphqlNames } from '../../projections/projection/projection.ts';
+import type { EventFilter, GraphqlNames, RowKey } from '../../projections/projection/projection.ts';
 import type { Relation } from '../../projections/projection/relations.ts';
 
 /** The stored part of a version's declaration, for processes that do not declare the version. */
@@ -37,6 +37,18 @@ export interface ProcessorRetry {
   readonly message: string;
   /** When the next attempt begins. */
   readonly nextAt: string;
+}
+
+/** A batch that the checkpoint of its partition keeps until the registry has it. */
+export interface StoredBatch {
+  /** The checkpoint before it. */
+  readonly from: string;
+  readonly events: number;
+  readonly rows: number;
+  readonly busyMs: number;
+  /** The changed keys. Missing if the version was being built: nobody follows it. */
+  readonly upserted?: readonly RowKey[];
+  readonly deleted?: readonly RowKey[];
 }
 
 /** Floors as stored in the database, because JSON has no bigint. */

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../postgres/database.ts';
 import { sqlStateOf } from '../postgres/database-errors.ts';
 import { limitLockWaits } from '../registry/inline-versions.ts';
+import { distributedWith } from '../statements/placed.ts';
 import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 
 /** Schedules a table to be dropped. Running operations may still read it. */
@@ -75,6 +76,8 @@ export async function dropOldTables(
 /** Drops only the table, without hooks of a declaration. */
 export async function dropAlone(tx: Queryable, { readSchema, tableName }: OldTable): Promise<void> {
   await run(tx, sql`drop table if exists ${sql.id(readSchema, tableName)}`);
+  if (tx.elsewhere?.placement === 'partition')
+    await tx.query({ text: `delete from ${distributedWith} where table_name = $1`, values: [tableName] });
 }
 
 /** Postpones a drop that failed. */

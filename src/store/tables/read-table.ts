@@ -4,15 +4,16 @@ import type { Row } from '../../projections/columns/row-codec.ts';
 import type { PassingValues } from '../../projections/fold/unique-claims.ts';
 import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import { recordedTraceparent } from '../../tracing.ts';
+import { kindInSql } from '../columns/column-sql.ts';
+import { copiedRows } from '../columns/copied-rows.ts';
 import type { Transaction } from '../postgres/transaction.ts';
 import { changesAlong } from '../processors/changes.ts';
 import type { AlongWithAdvance } from '../processors/checkpoints.ts';
 import { type RecordedChanges, recordChangesText, recordChangesValues } from '../processors/record-changes.ts';
 import { qualified, quoted } from '../statements/identifiers.ts';
-import { placingTexts } from '../statements/placed.ts';
+import { isDistributed, partitionColumn, placingTexts } from '../statements/placed.ts';
 import type { Queryable } from '../statements/statement.ts';
-import { kindInSql } from './column-sql.ts';
-import { copiedRows } from './copied-rows.ts';
+import { distributedRows, distributingTexts } from './distributed-rows.ts';
 import { caseInsensitiveSql } from './row-values.ts';
 import { requireTextSearch, trigramOperators } from './text-search.ts';
 
@@ -29,7 +30,7 @@ export interface ReadTable {
   /** Reads the existing rows with these keys. */
   load(db: Queryable, keys: readonly RowKey[]): Promise<Row[]>;
   /** Inserts rows whose keys are not in the table. Uses COPY, which is cheaper than {@link upsert}. */
-  insert(tx: Pick<Transaction, 'copyInto'>, rows: readonly Row[]): Promise<void>;
+  insert(tx: Pick<Transaction, 'copyInto' | 'elsewhere'>, rows: readonly Row[]): Promise<void>;
   /**
    * Deletes those of the rows whose unique values change, which frees the values for other rows. PostgreSQL checks unique values row by row
    * and would find a duplicate before a later row releases the value. Run it before `insert` and `upsert`, in the same transaction. Sends
@@ -51,6 +52,28 @@ export interface ReadTable {
 }
 
 export function createReadTable(projection: Projection, readSchema: string): ReadTable {
+  const table = createTable(projection, readSchema);
+  return projection.partitions === 1 ? table : distributable(table, projection, readSchema);
+}
+
+/** The table, whose rows a Citus cluster may distribute by partition. Which database has it is known with each statement. */
+function distributable(table: ReadTable, projection: Projection, readSchema: string): ReadTable {
+  const rows = distributedRows(projection, readSchema);
+  const isApart = (db: Pick<Queryable, 'elsewhere'>) => isDistributed(db, projection);
+  return {
+    ...table,
+    async drop(db) {
+      await table.drop(db);
+      if (isApart(db)) await rows.drop(db);
+    },
+    load: (db, keys) => (isApart(db) ? rows : table).load(db, keys),
+    insert: (tx, all) => (isApart(tx) ? rows : table).insert(tx, all),
+    upsert: (db, all, changes) => (isApart(db) ? rows.upsert(db, all) : table.upsert(db, all, changes)),
+    remove: (db, keys) => (isApart(db) ? rows : table).remove(db, keys),
+  };
+}
+
+function createTable(projection: Projection, readSchema: string): ReadTable {
   const { codec, keyColumns, columns, tableName } = projection;
   const table = qualified(readSchema, tableName);
   const names = Object.keys(columns);
@@ -94,10 +117,11 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
     },
     async creation(db) {
       await requireTextSearch(db, projection);
+      const isApart = isDistributed(db, projection);
       return [
         // 90: leaves room to update rows on the same page, which then changes no index.
-        `create table ${table} (${names.map((name) => columnDefinition(name)).join(', ')}, primary key (${keyList})) with (fillfactor = 90)`,
-        ...placingTexts(db, table),
+        `create table ${table} (${names.map((name) => columnDefinition(name)).join(', ')}, ${keyDefinition(keyList, isApart)}) with (fillfactor = 90)`,
+        ...(isApart ? distributingTexts(projection, table) : placingTexts(db, table)),
         // Created now, because a build must refuse the same rows as processing at the head.
         ...projection.uniqueIndexes.map(uniqueIndex),
       ];
@@ -232,6 +256,11 @@ export async function createReadSchema(db: Queryable, readSchema: string): Promi
   const found = await db.query({ text: 'select from pg_namespace where nspname = $1', values: [readSchema] });
   if (found.length > 0) return;
   await db.query({ text: `create schema if not exists ${quoted(readSchema)}` });
+}
+
+function keyDefinition(keyList: string, isApart: boolean): string {
+  const partition = quoted(partitionColumn);
+  return isApart ? `${partition} integer not null, primary key (${keyList}, ${partition})` : `primary key (${keyList})`;
 }
 
 function arrayType(column: Column): string {

@@ -7,7 +7,7 @@ import { problemOf } from '../../projections/columns/invalid-row.ts';
 import { createRowCodec, type RowCodec } from '../../projections/columns/row-codec.ts';
 import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import type { JsonValue } from '../../projections/queries/row-query.ts';
-import { kindInSql } from './column-sql.ts';
+import { kindInSql } from '../columns/column-sql.ts';
 import { Placeholder } from './placeholders.ts';
 
 /** The declared column. An unknown name is an error of the client, not of the server. */

@@ -1,5 +1,6 @@
 import { viewLockKey } from '../server/lock-keys.ts';
 import { qualified } from '../statements/identifiers.ts';
+import { partitionColumn } from '../statements/placed.ts';
 import { type Queryable, runTogether } from '../statements/statement.ts';
 
 /** A stable view, and the table that it shall show; null drops the view. */
@@ -18,13 +19,34 @@ export async function moveViews(db: Queryable, readSchema: string, moves: readon
     table: tableName === null ? null : qualified(readSchema, tableName),
   }));
   const losing = await viewsLosingColumns(db, known);
+  const listed = await columnsWithoutPartition(db, known);
   await runTogether(
     db,
     known.flatMap(({ view, table }) => [
       ...(table === null || losing.has(view) ? [`drop view if exists ${view}`] : []),
-      ...(table === null ? [] : [`create or replace view ${view} as select * from ${table}`]),
+      ...(table === null ? [] : [`create or replace view ${view} as select ${listed.get(table) ?? '*'} from ${table}`]),
     ]),
   );
+}
+
+/** The columns of tables that are distributed by partition, all but that of the partition, by the name of the table. */
+async function columnsWithoutPartition(
+  db: Queryable,
+  moves: readonly { readonly table: string | null }[],
+): Promise<ReadonlyMap<string, string>> {
+  if (db.elsewhere?.placement !== 'partition') return new Map();
+  const rows = await db.query<{ target: string; columns: string }>({
+    text: `
+      select
+        target,
+        string_agg(quote_ident(attname), ', ' order by attnum) filter (where attname <> '${partitionColumn}') as columns
+      from unnest($1::text[]) as moved (target)
+      join pg_attribute on attrelid = to_regclass(target) and attnum > 0 and not attisdropped
+      group by target
+      having bool_or(attname = '${partitionColumn}')`,
+    values: [moves.flatMap(({ table }) => table ?? [])],
+  });
+  return new Map(rows.map(({ target, columns }) => [target, columns]));
 }
 
 /** Compares name, type and order of the columns, because a replaced view must keep them. A view that does not exist loses none. */

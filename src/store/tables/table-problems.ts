@@ -1,4 +1,5 @@
 import type { Column } from '../../projections/columns/column.ts';
+import { partitionColumn } from '../statements/placed.ts';
 import type { Queryable } from '../statements/statement.ts';
 import type { StoredDefinition } from '../statements/stored-json.ts';
 import { indexName, sqlType } from './read-table.ts';
@@ -130,11 +131,16 @@ function damageOf({ tableSchema, tableName, exists, definition, columns, indexes
     return found.nullable && !flags.nullable ? [`column '${sqlName}' may be null`] : [];
   });
   for (const [name, { optional }] of Object.entries(columns)) {
+    if (name === partitionColumn) continue;
     const isDeclared = definition.columns.some(({ sqlName }) => sqlName === name);
     if (!isDeclared && !optional) differences.push(`column '${name}' was added, is not null and has no default`);
   }
   const key = definition.keyColumns.map((name) => sqlNameOf(definition, name));
-  if (!indexes.some((index) => index.primary && index.columns.join() === key.join()))
+  if (
+    !indexes.some(
+      (index) => index.primary && index.columns.filter((name) => name !== partitionColumn).join() === key.join(),
+    )
+  )
     differences.push('its primary key is missing');
   return differences.length === 0 ? null : `${table} was altered: ${differences.join(', ')}`;
 }

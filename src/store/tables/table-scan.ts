@@ -1,8 +1,8 @@
 import type { Row } from '../../projections/columns/row-codec.ts';
 import type { Projection, RowKey } from '../../projections/projection/projection.ts';
+import { kindInSql } from '../columns/column-sql.ts';
 import { qualified, quoted } from '../statements/identifiers.ts';
 import type { Queryable } from '../statements/statement.ts';
-import { kindInSql } from './column-sql.ts';
 
 /**
  * All rows of a version's table in key order, page by page; optionally only some columns, which must include the key. Within one snapshot

@@ -1,18 +1,17 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { isNumeric, isOrdered, timeBuckets } from '../../../src/projections/columns/aggregate-columns.ts';
-import type { Column } from '../../../src/projections/columns/column.ts';
 import { decimal } from '../../../src/projections/columns/decimal.ts';
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
 import type { Projection } from '../../../src/projections/projection/projection.ts';
-import type { AggregateQuery, Grouping, Measure } from '../../../src/projections/queries/row-query.ts';
+import type { AggregateQuery, Measure } from '../../../src/projections/queries/row-query.ts';
 import { aggregateRows } from '../../../src/store/queries/aggregate-rows.ts';
 import { createReadTable } from '../../../src/store/tables/read-table.ts';
 import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
 import { createReadModelWriter, readSchema } from '../../support/read-model-writer.ts';
 import { naiveAggregates } from './naive-aggregates.ts';
-import { filtersOf, orderBook, rowsOf, scalarColumns, shelfPlaces, valuesOf } from './order-book.ts';
+import { orderBook, rowsOf, shelfPlaces } from './order-book.ts';
+import { aggregatesOf } from './random-queries.ts';
 
 const { db } = await databaseOfFile();
 
@@ -28,7 +27,7 @@ describe.each([
   test('equal a naive evaluation, for any rows, filter, groupings, conditions and order', async () => {
     const cases = fc.record({
       rows: rowsOf(projection, { maxLength: 30 }),
-      queries: fc.array(queriesOf(projection), { minLength: 1, maxLength: 8 }),
+      queries: fc.array(aggregatesOf(projection), { minLength: 1, maxLength: 8 }),
     });
     await fc.assert(
       fc.asyncProperty(cases, async ({ rows, queries }) => {
@@ -105,56 +104,4 @@ function order(given: Row): Row {
 async function fill(projection: Projection, rows: readonly Row[]): Promise<void> {
   await db.query({ text: `truncate ${readSchema}.${projection.tableName}` });
   if (rows.length > 0) await createReadTable(projection, readSchema).upsert(db, rows);
-}
-
-function queriesOf(projection: Projection): fc.Arbitrary<AggregateQuery> {
-  const columns = Object.entries(projection.columns);
-  const named = (of: (column: Column) => boolean) => columns.filter(([, column]) => of(column)).map(([name]) => name);
-  const measures: Measure[] = [
-    { kind: 'count' },
-    ...scalarColumns(projection).map((column): Measure => ({ kind: 'countDistinct', column })),
-    ...named(isNumeric).flatMap((column): Measure[] => [
-      { kind: 'sum', column },
-      { kind: 'avg', column },
-    ]),
-    ...named(isOrdered).flatMap((column): Measure[] => [
-      { kind: 'min', column },
-      { kind: 'max', column },
-    ]),
-  ];
-  const groupings: Grouping[] = [
-    ...scalarColumns(projection).map((column) => ({ column, bucket: null })),
-    ...columns.flatMap(([name, column]) => timeBuckets(column).map((bucket) => ({ column: name, bucket }))),
-  ];
-  const condition = fc.constantFrom(...measures).chain((measure) =>
-    fc.record({
-      measure: fc.constant(measure),
-      operator: fc.constantFrom('eq', 'ne', 'lt', 'lte', 'gt', 'gte'),
-      value: boundOf(projection, measure),
-    }),
-  );
-  return fc.subarray(groupings, { maxLength: 3 }).chain((groupBy) =>
-    fc.record({
-      where: filtersOf(projection),
-      groupBy: fc.constant(groupBy),
-      measures: fc.subarray(measures),
-      having: fc.array(condition, { maxLength: 2 }),
-      orderBy: fc.array(
-        fc.record({
-          by: fc.constantFrom(...measures, ...groupBy),
-          direction: fc.constantFrom('asc', 'desc'),
-          nulls: fc.constantFrom('first', 'last'),
-        }),
-        { maxLength: 3 },
-      ),
-      limit: fc.option(fc.integer({ min: 0, max: 5 }), { nil: null }),
-    }),
-  );
-}
-
-function boundOf(projection: Projection, measure: Measure): fc.Arbitrary<unknown> {
-  if (measure.kind === 'count' || measure.kind === 'countDistinct') return fc.integer({ min: 0, max: 4 }).map(decimal);
-  const column = projection.columns[measure.column] as Column; // it is declared
-  const present = valuesOf(column).filter((value) => value !== null);
-  return measure.kind === 'min' || measure.kind === 'max' ? present : present.map((value) => decimal(value as bigint));
 }

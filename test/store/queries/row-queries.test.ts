@@ -11,7 +11,8 @@ import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
 import { createReadModelWriter, type ReadModelWriter, readSchema } from '../../support/read-model-writer.ts';
 import { cursorOf, naivePage, sorted } from './naive-rows.ts';
-import { filtersOf, orderBook, ordersOf, rowsOf, shelfPlaces, valuesOf } from './order-book.ts';
+import { filtersOf, orderBook, ordersOf, rowsOf, shelfPlaces } from './order-book.ts';
+import { pagesOf } from './random-queries.ts';
 
 const { db } = await databaseOfFile();
 let writer: ReadModelWriter;
@@ -28,7 +29,7 @@ describe.each([
   test('return the page of a naive evaluation, for any rows, filter, order and cursors', async () => {
     const cases = fc.record({
       rows: rowsOf(projection, { maxLength: 30 }),
-      queries: fc.array(queriesOf(projection), { minLength: 1, maxLength: 8 }),
+      queries: fc.array(pagesOf(projection), { minLength: 1, maxLength: 8 }),
     });
     await fc.assert(
       fc.asyncProperty(cases, async ({ rows, queries }) => {
@@ -339,22 +340,6 @@ async function walk(projection: Projection, list: Walk, limits: readonly number[
     if (!edge || !(forward ? found.hasNextPage : found.hasPreviousPage)) return walked;
     from = cursor(edge);
   }
-}
-
-function queriesOf(projection: Projection): fc.Arbitrary<PageQuery> {
-  return ordersOf(projection).chain((orderBy) => {
-    const columns = [...orderBy.map(({ column }) => column), ...projection.keyColumns];
-    const cursor = fc.tuple(...columns.map((name) => valuesOf(projection.columns[name] ?? expect.fail(name))));
-    return fc.record({
-      where: filtersOf(projection),
-      orderBy: fc.constant(orderBy),
-      columns: fc.constant(Object.keys(projection.columns)),
-      direction: fc.constantFrom('forward', 'backward'),
-      limit: fc.integer({ min: 0, max: 12 }),
-      after: fc.option(cursor, { nil: null, freq: 2 }),
-      before: fc.option(cursor, { nil: null, freq: 2 }),
-    });
-  });
 }
 
 function showBigint(_: string, value: unknown): unknown {

@@ -5,14 +5,22 @@ import type { Projection } from '../../projections/projection/projection.ts';
 // About the size of one write to a socket. A whole batch as one text would be in memory three times.
 const pieceLength = 65_536;
 
-/** Rows in the text format of COPY, with the columns in order of declaration: one line per row, in pieces. */
-export function* copiedRows({ codec, columns }: Projection, rows: readonly Row[]): Generator<string> {
+/**
+ * Rows in the text format of COPY, with the columns in order of declaration: one line per row, in pieces.
+ *
+ * @param last the value of a further column. @default there is none
+ */
+export function* copiedRows(
+  { codec, columns }: Projection,
+  rows: readonly Row[],
+  last?: (row: Row) => number,
+): Generator<string> {
   const names = Object.keys(columns);
   const parts = names.map((name, index) => ({
     name,
     encode: codec.encoderOf(name),
     isJson: isContainer(columns[name] as Column), // names of columns
-    end: index === names.length - 1 ? '\n' : '\t',
+    end: index === names.length - 1 && !last ? '\n' : '\t',
   }));
   let piece = '';
   for (const row of rows) {
@@ -20,6 +28,7 @@ export function* copiedRows({ codec, columns }: Projection, rows: readonly Row[]
       const value = encode(row[name]);
       piece += (value === null ? '\\N' : isJson ? escaped(JSON.stringify(value)) : copiedValue(value)) + end;
     }
+    if (last) piece += `${last(row)}\n`;
     if (piece.length < pieceLength) continue;
     yield piece;
     piece = '';

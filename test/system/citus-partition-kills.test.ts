@@ -1,0 +1,24 @@
+import { afterAll } from 'vitest';
+import { migrateStore } from '../../src/store/citus/place-store.ts';
+import { readStoreKills } from '../refold/read-store-kills.ts';
+import { startCitusCluster } from '../support/citus-cluster.ts';
+import { effort } from '../support/effort.ts';
+
+const cluster = await startCitusCluster();
+const url = await cluster.createDatabase();
+const placement = 'partition';
+await migrateStore({ url, placement });
+const nodes = [cluster.coordinator, ...cluster.workers];
+await readStoreKills(
+  {
+    url,
+    placement,
+    partitions: 3,
+    async restart(random) {
+      const node = nodes[Math.floor(random() * nodes.length)];
+      await node?.restart(random() < 0.5 ? 'fast' : 'immediate');
+    },
+  },
+  effort(9, 3),
+);
+afterAll(() => cluster.stop());
