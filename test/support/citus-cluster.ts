@@ -4,6 +4,7 @@ import pg from 'pg';
 import { findCitus } from './citus-engine.ts';
 import { type PostgresBinaries, type PostgresCluster, startPostgresCluster } from './postgres-cluster.ts';
 import { databaseUrl } from './postgres-for-the-run.ts';
+import { until } from './until.ts';
 
 /** A Citus cluster on 127.0.0.1. */
 export interface CitusCluster {
@@ -17,6 +18,8 @@ export interface CitusCluster {
   createDatabase(portOfWorker?: (worker: PostgresCluster) => number): Promise<string>;
   /** Runs statements at the coordinator, or at another node, and returns the rows of the last one. */
   run<Row extends object>(url: string, statements: string, at?: PostgresCluster): Promise<Row[]>;
+  /** Removes what former moves of shards have left. Until then, no shard can be moved back to that place. */
+  cleanUp(url: string): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -55,6 +58,14 @@ export async function startCitusCluster({ workers: count = 2 } = {}): Promise<Ci
     coordinator,
     workers,
     stop,
+    // The cluster also does it by itself at any time; then this does nothing, and has to wait.
+    async cleanUp(url) {
+      await until(async () => {
+        await runAt(url, 'call citus_cleanup_orphaned_resources()');
+        const [left] = await runAt<{ records: number }>(url, 'select count(*)::int as records from pg_dist_cleanup');
+        return left?.records === 0;
+      });
+    },
     async createDatabase(portOfWorker = portOf) {
       const name = `refold_${randomBytes(6).toString('hex')}`;
       for (const node of [coordinator, ...workers]) {

@@ -63,13 +63,8 @@ async function holder({ workers }: CitusCluster) {
   return workers.find((node) => portOf(node) === found?.port) ?? expect.unreachable();
 }
 
-/** Moves the tables to the other worker. It refuses tables whose former place it has not removed yet. */
 async function moveStore(): Promise<void> {
-  await until(async () => {
-    await cluster.run(url, 'call citus_cleanup_orphaned_resources()');
-    const [left] = await cluster.run<{ records: number }>(url, 'select count(*)::int as records from pg_dist_cleanup');
-    return left?.records === 0;
-  });
+  await cluster.cleanUp(url);
   const from = await holder(cluster);
   const to = cluster.workers.find((node) => node !== from) ?? expect.unreachable();
   await cluster.run(

@@ -133,6 +133,7 @@ function shardsOf(table: string): Promise<{ shard: bigint; port: number }[]> {
 
 async function moveShard({ shard, port }: { readonly shard: bigint; readonly port: number }): Promise<void> {
   const to = cluster.workers.map(portOf).find((other) => other !== port);
+  await cluster.cleanUp(url);
   await cluster.run(url, `select citus_move_shard_placement(${shard}, '127.0.0.1', ${port}, '127.0.0.1', ${to})`);
 }
 
@@ -201,6 +202,7 @@ test('rows of a partition are of one moment with its checkpoint and never behind
   const [registry] = await shardsOf('refold.projections');
   if (registry) await moveShard(registry);
   await readMore();
+  await cluster.cleanUp(url);
   await cluster.run(url, 'select citus_rebalance_start()');
   await cluster.run(url, 'select citus_rebalance_wait()');
   await readMore();
