@@ -8,7 +8,7 @@ import { type PostgresCluster, startPostgresCluster } from '../../test/support/p
 import { createCartLog } from '../cart-log.ts';
 import { requestsPerSecond } from '../http/load.ts';
 import { type ServerProcess, startServerProcess } from '../http/server-process.ts';
-import { storedApart } from '../many/stored-apart.ts';
+import { distributedPartitions, type Placement, storedApart } from '../many/stored-apart.ts';
 import { openClient } from '../open-client.ts';
 import type { BenchContext, Result, Scenario } from '../scenario.ts';
 
@@ -20,8 +20,11 @@ const units = { batches: 'events/s', 'by-id': 'requests/s', 'list-of-20': 'reque
 
 type Figures = { readonly [Measure in (typeof measures)[number]]: number };
 
+const contestants = ['schema', 'partition', 'plain'] as const;
+type Contestant = (typeof contestants)[number];
+
 /**
- * Read models in a Citus cluster, all on one worker, compared with the same PostgreSQL without Citus. All servers are on this machine, and none waits
+ * Read models in a Citus cluster, all on one worker or distributed by partition, compared with the same PostgreSQL without Citus. All servers are on this machine, and none waits
  * for its disk at a commit: what the way through the coordinator costs is seen, and not what a network or a disk adds.
  */
 export const placements: Scenario = {
@@ -37,36 +40,45 @@ export const placements: Scenario = {
     const cluster = await startCitusCluster();
     try {
       const { url } = await createCartLog(context.server, 'bench_placements', events, streams);
-      const figures: { readonly refold: Figures[]; readonly limit: Figures[] } = { refold: [], limit: [] };
+      const figures: Readonly<Record<Contestant, Figures[]>> = { schema: [], partition: [], plain: [] };
       for (let round = 0; round < context.rounds; round++) {
-        const turns = [
-          async () => void figures.refold.push(await measureCitus(context, url, cluster)),
-          async () => void figures.limit.push(await measurePlain(context, url, plain)),
-        ];
-        for (const turn of round % 2 === 0 ? turns : turns.reverse()) await turn();
+        for (const contestant of round % 2 === 0 ? contestants : contestants.toReversed()) {
+          const measured =
+            contestant === 'plain'
+              ? measurePlain(context, url, plain)
+              : measureCitus(context, url, cluster, contestant);
+          figures[contestant].push(await measured);
+        }
       }
-      return measures.map((measure): Result => {
-        const of = (all: readonly Figures[]) => all.map((one) => one[measure]);
-        return {
-          scenario: `placement-schema-${measure}`,
-          unit: units[measure],
-          better: 'more',
-          refold: of(figures.refold),
-          limit: of(figures.limit),
-          limitName: 'plain PostgreSQL 15',
-          target: {},
-        };
-      });
+      return (['schema', 'partition'] as const).flatMap((placement) =>
+        measures.map((measure): Result => {
+          const of = (all: readonly Figures[]) => all.map((one) => one[measure]);
+          return {
+            scenario: `placement-${placement}-${measure}`,
+            unit: units[measure],
+            better: 'more',
+            refold: of(figures[placement]),
+            limit: of(figures.plain),
+            limitName: 'plain PostgreSQL 15',
+            target: {},
+          };
+        }),
+      );
     } finally {
       await Promise.all([plain.stop(), cluster.stop()]);
     }
   },
 };
 
-async function measureCitus(context: BenchContext, log: string, cluster: CitusCluster): Promise<Figures> {
+async function measureCitus(
+  context: BenchContext,
+  log: string,
+  cluster: CitusCluster,
+  placement: Placement,
+): Promise<Figures> {
   const url = await cluster.createDatabase();
-  await migrateStore({ url, placement: 'schema' });
-  return measure(context, log, url, 'schema');
+  await migrateStore({ url, placement });
+  return measure(context, log, url, placement);
 }
 
 let databases = 0;
@@ -82,16 +94,13 @@ async function measurePlain(context: BenchContext, log: string, server: Postgres
   return measure(context, log, url.href);
 }
 
-async function measure(
-  { quick }: BenchContext,
-  log: string,
-  store: string,
-  ...placement: readonly 'schema'[]
-): Promise<Figures> {
-  await using process = await startServerProcess('read-store-server.ts', log, store, ...placement);
+async function measure({ quick }: BenchContext, log: string, store: string, placement?: Placement): Promise<Figures> {
+  const placed = placement === undefined ? [] : [placement];
+  await using process = await startServerProcess('read-store-server.ts', log, store, ...placed);
   const client = await openClient(store);
   try {
-    const batches = await batchRate(client);
+    const batches = await batchRate(client, placement === 'partition' ? distributedPartitions : 1);
+    await answersRows(process);
     const milliseconds = quick ? 2000 : 10_000;
     const byId = await requestsPerSecond({ ...load(process, milliseconds), requests: readsById });
     const list = await requestsPerSecond({ ...load(process, milliseconds), requests: lists });
@@ -101,19 +110,34 @@ async function measure(
   }
 }
 
-/** Events in a second, from the first batch of the three builds to the last one. */
-async function batchRate(client: pg.Client): Promise<number> {
+/** Events in a second, from the first batch of the three builds to the last one. Each partition reads all events. */
+async function batchRate(client: pg.Client, partitions: number): Promise<number> {
   const positions = async () => {
     const { rows } = await client.query<{ checkpoint: string }>('select checkpoint from refold.processors');
     return rows.map(({ checkpoint }) => Number(checkpoint));
   };
   const total = async () => (await positions()).reduce((sum, position) => sum + position, 0);
-  const all = storedApart(true).length * events;
+  const all = storedApart(true).length * partitions * events;
   let begun = 0;
   for (begun = await total(); begun === 0; begun = await total()) await pause(5);
   const start = performance.now();
   while ((await total()) < all) await pause(5);
-  return (all - begun) / ((performance.now() - start) / 1000);
+  return (all - begun) / partitions / ((performance.now() - start) / 1000);
+}
+
+/** A version answers when it is active, a moment after its last batch. */
+async function answersRows({ url }: ServerProcess): Promise<void> {
+  for (const { path, body, expected } of [readsById[0], lists[0]].flatMap((read) => read ?? [])) {
+    const ask = async () => {
+      const response = await fetch(url + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+      });
+      return response.text();
+    };
+    while (!(await ask()).includes(expected)) await pause(20);
+  }
 }
 
 function load({ url }: ServerProcess, milliseconds: number) {
