@@ -11,6 +11,7 @@ interface Line {
   readonly type?: string;
   readonly outcome?: string;
   readonly position?: string;
+  readonly events?: number;
 }
 
 let database: TestDatabase;
@@ -96,9 +97,13 @@ test('a subscription has a line when it begins', async () => {
 });
 
 test('the level debug adds a line for each command, append and batch', async () => {
+  // Batches of what other tests have appended are logged by then.
+  const horizon = await refold.log.horizon();
+  await until(async () => (await refold.status()).every(({ position }) => position >= horizon));
+  lines = [];
   await refold.execute(credit, { accountId: 'a', amount: '1' });
-  const message = (text: string) => lines.find(({ msg }) => msg === text);
-  await until(() => message('batch processed'));
+  const message = (text: string) => lines.findLast(({ msg }) => msg === text);
+  await until(() => message('batch processed')?.events === 1);
   expect(message('command ended')).toMatchObject({ level: 'debug', command: 'credit', outcome: 'ok' });
   expect(message('1 events of 1 appends written')).toMatchObject({ outcomes: ['written'] });
   expect(message('batch processed')).toMatchObject({
