@@ -167,7 +167,7 @@ export async function lockRows(tx: Queryable, tableName: string): Promise<void> 
 }
 
 /**
- * Announces rows that are written outside of a batch, before they are. Owners lose their claims. Whoever claims next waits for the end of this
+ * Announces rows that are written outside of a batch, before they are. Owners lose their claims. The next owner waits for the end of this
  * transaction on all workers, and lets subscribers read again. The caller holds the locks on the processors.
  */
 export async function announceRewrite(tx: Queryable, tableName: string): Promise<void> {
