@@ -44,7 +44,9 @@ export function replicaContract(of: 'log' | 'store'): void {
 }
 
 async function startAll(): Promise<void> {
-  if (kind === 'store') log = await createTestDatabase();
+  // A worker loads this module once for all of its test files.
+  said.length = 0;
+  log = kind === 'store' ? await createTestDatabase() : undefined;
   cluster = await startOwnServer();
   standby = await cluster.startStandby(cluster.url);
   patient = await start('all', 600_000);

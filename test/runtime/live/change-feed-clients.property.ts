@@ -282,6 +282,8 @@ export function changeFeedClients(startStore?: () => Promise<StoreServer>, parti
   of = partitions;
 
   beforeAll(async () => {
+    // A worker loads this module once for all of its test files.
+    appended.length = 0;
     database = await createTestDatabase();
     store = await startStore?.();
     const { url = database.url, placement } = store ?? {};
