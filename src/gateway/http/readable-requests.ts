@@ -1,12 +1,18 @@
 import { GraphQLError } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 
+const paths: ReadonlySet<string> = new Set(['/graphql', '/graphql/']);
+
 /**
  * Reports unreadable requests as the client's error: URL parameters that are not JSON, and bodies that end too early. Yoga would report
- * both as its own errors, and aborted requests would fill the log. Compressed bodies are refused as well.
+ * both as its own errors, and aborted requests would fill the log. Compressed bodies are refused as well, and other paths than `/graphql`: yoga
+ * accepts every URL that ends like it, which rules of a proxy for this path would miss.
  */
 export function useReadableRequests(): Plugin {
   return {
+    onRequest({ url, fetchAPI, endResponse }) {
+      if (!paths.has(url.pathname)) endResponse(new fetchAPI.Response(null, { status: 404 }));
+    },
     onRequestParse({ request: { headers }, requestParser, setRequestParser }) {
       if ((headers.get('content-encoding') ?? 'identity') !== 'identity') throw compressed();
       if (requestParser === undefined) return;

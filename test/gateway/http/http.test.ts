@@ -25,6 +25,23 @@ test('a single look-up shares its statements, and several reads share a snapshot
   expect(services.opened).toEqual([{ snapshot: false }, { snapshot: true }]);
 });
 
+test('only /graphql answers operations, whatever another URL ends with', async () => {
+  const { gateway, endpoint } = await startGateway();
+  const query = new URLSearchParams({ query: '{ parcel(parcelId: "a") { weight } }' });
+  const status = async (path: string) => (await fetch(`${gateway.url}${path}`)).status;
+  for (const path of ['/x/graphql', '/graphql/x', '/x']) expect(await status(`${path}?${query}`), path).toBe(404);
+  expect(await status(`/x?${query}&end=/graphql`)).toBe(404);
+  expect((await fetch(`${endpoint}?${query}`)).status).toBe(200);
+  for (const path of ['/x/graphql', '/x?end=/graphql']) {
+    const sent = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"query":"{ __typename }"}',
+    };
+    expect((await fetch(`${gateway.url}${path}`, sent)).status, path).toBe(404);
+  }
+});
+
 test('a query can be sent by GET, a mutation can not', async () => {
   const { endpoint, services } = await startGateway();
   const query = new URLSearchParams({ query: '{ parcel(parcelId: "a") { weight } }' });
