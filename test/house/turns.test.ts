@@ -1,8 +1,8 @@
 import { globSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { isTurnOf } from '../support/effort.ts';
+import { isTurnOf } from '../support/turns.ts';
 
-test('on three successive days CI does everything in each file, each day in about a third', () => {
+test('on three successive days each file has its turn once, each day about a third of the files', () => {
   const files = globSync('test/**/*.test.ts');
   const days = [20310729, 20310730, 20310731].map((seed) => files.filter((file) => isTurnOf(file, seed)));
   expect(days.flat().toSorted()).toEqual(files.toSorted());
