@@ -9,12 +9,12 @@ create table refold.partition_checkpoints (
   partition integer not null,
   -- of a version, or of a rebuild
   table_name text collate "C" not null,
-  -- the position up to which the rows are folded; null until a processor has claimed the partition: then it is that of the registry
-  checkpoint bigint,
+  -- the position up to which the rows are folded
+  checkpoint bigint not null,
   anchor text,
   -- the epoch of the last claim in refold.processors; batches of older claims fail
   epoch bigint not null default 0,
-  -- the last batch, as src/store/processors/partition-checkpoints.ts writes it: whoever claims the partition records it in the registry, if its owner
+  -- the last batch, as src/store/tables/partition-checkpoints.ts writes it: whoever claims the partition records it in the registry, if its owner
   -- could not
   batch jsonb,
   -- whether rows were changed outside of a batch, and subscribers must read them again

@@ -243,7 +243,7 @@ function maintainDeclared(parts: MaintainedParts, config: Config, maintained: Ma
   };
   const options = {
     ...{ config, maintained, owner, development, described, maintain, serves },
-    ...{ stores, log, source, history, versions, positions, lifecycle, timed: parts.metrics?.timed },
+    ...{ stores, log, source, history, versions, positions, lifecycle, metrics: parts.metrics },
   };
   const registration = { readSchema: database.readSchema, actor: owner, development };
   const maintenances = [

@@ -17,6 +17,7 @@ import type { EventSource } from './consumers/event-source.ts';
 import type { History } from './consumers/history.ts';
 import type { WorkMetrics } from './monitoring/work-metrics.ts';
 import { createArrivals } from './moves/arrivals.ts';
+import { createLostRows } from './ownership/lost-rows.ts';
 import type { ProcessDescription } from './ownership/presence.ts';
 import { createProjectionUnits } from './ownership/projection-units.ts';
 import { createWorker } from './ownership/worker.ts';
@@ -51,7 +52,7 @@ export interface MaintenanceOptions {
   readonly positions: Positions;
   readonly lifecycle: Lifecycle;
   readonly tables: TableWatch;
-  readonly timed: WorkMetrics['timed'] | undefined;
+  readonly metrics: Pick<WorkMetrics, 'timed' | 'rowsLost'> | undefined;
 }
 
 /**
@@ -67,11 +68,12 @@ export function startMaintenance({
   development,
   logger,
   described,
-  timed,
+  metrics,
   ...parts
 }: MaintenanceOptions): () => Promise<void> {
   const { pageSize, bufferedPages, leaseSeconds, stopTimeout } = config.runtime;
   const { projections, reactors } = maintained;
+  const { placement } = parts.db.elsewhere ?? {};
   const ownership = openOwnership(config, url);
   const projectionUnits = createProjectionUnits({
     ...parts,
@@ -79,6 +81,7 @@ export function startMaintenance({
     projections,
     owner,
     freeze: development,
+    onRowsLost: metrics?.rowsLost,
     logger,
   });
   const reactorUnits = createReactorUnits({ ...parts, reactors, owner, grace: stopTimeout, logger });
@@ -91,6 +94,8 @@ export function startMaintenance({
         units: [...projectionUnits(work), ...(await reactorUnits())],
         oldTables: work.oldTables,
         stopped: new Set(work.stopped.map(unitText)),
+        // Locks and leases end with every other server that has a registry.
+        ...(placement === undefined ? {} : { workerStart: work.serverStart }),
       };
     },
     dropOldTables: () => dropTablesOutOfUse({ db: parts.db, projections: config.projections, logger }),
@@ -102,7 +107,8 @@ export function startMaintenance({
     longestStallMs: leaseSeconds * 1000,
     families: config.families,
     described,
-    ...(timed ? { timed } : {}),
+    ...(metrics ? { timed: metrics.timed } : {}),
+    ...(placement === 'partition' ? { lostRows: createLostRows(parts.db) } : {}),
     logger,
   });
   const checks = { ...parts, readSchema: config.database.readSchema, projections, owner, logger };

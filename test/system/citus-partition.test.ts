@@ -14,7 +14,7 @@ import { migrateStore } from '../../src/store/citus/place-store.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { claimProcessor } from '../../src/store/processors/checkpoints.ts';
 import { openReadSnapshot } from '../../src/store/server/read-snapshot.ts';
-import { claimPartition } from '../../src/store/tables/partition-checkpoints.ts';
+import { claimPartition } from '../../src/store/tables/claimed-partitions.ts';
 import { readTableProblems } from '../../src/store/tables/table-problems.ts';
 import { portOf, startCitusCluster } from '../support/citus-cluster.ts';
 import { followFeed } from '../support/feed-client.ts';
@@ -234,7 +234,7 @@ test('a former owner writes nothing, and the next one records the batch that its
   const unit = { kind: 'processor', name: 'ledger', version: 1, partition } as const;
   const batchOf = async (owner: string, from = 1) => {
     const claim = await claimProcessor(store, unit, owner);
-    await claimPartition(store, ledger(), claim);
+    expect(await claimPartition(store, ledger(), claim, owner)).toBeNull();
     const batch = createRowBatch({
       ...{ db: store, readSchema: 'read_models', projection: ledger(), claim, freeze: true, logger: silent },
     });
@@ -261,7 +261,11 @@ test('a former owner writes nothing, and the next one records the batch that its
     });
   expect(await registered()).toEqual([{ checkpoint: next.move.from }]);
   await expect(next.batch.write(next.move)).rejects.toMatchObject({ code: 'PROCESSOR_FENCED' });
-  await expect(batchOf('third')).rejects.toMatchObject({ code: 'PROCESSOR_FENCED', fields: { mode: 'recorded' } });
+  const third = await claimProcessor(store, unit, 'third');
+  expect(await claimPartition(store, ledger(), third, 'third')).toEqual({
+    checkpoint: next.move.to,
+    cause: 'unrecorded',
+  });
   expect(await registered()).toEqual([{ checkpoint: next.move.to }]);
   const changes = await store.query({
     text: "select upserted from refold.changes where name = 'ledger' and checkpoint = $1",

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { RefoldError } from '../../errors.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { SentAppends } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { Processor } from '../consumers/event-source.ts';
@@ -17,6 +18,8 @@ export interface WorkMetrics {
   command<T>(name: string, work: () => Promise<T>): Promise<T>;
   /** Times the batches of a processor. */
   timed(processor: Processor): Processor;
+  /** Counts that a worker of a Citus cluster has lost rows of a partition. */
+  rowsLost(projection: Pick<Projection, 'name' | 'version'>): void;
   /** Shows the connections of these pools. */
   pools(pools: Readonly<Record<string, Database>>): void;
 }
@@ -54,6 +57,12 @@ export function createWorkMetrics(logger?: Pick<Logger, 'debug' | 'isLevelEnable
     help: 'Time to fold one page of events, or to handle it, by version or reactor. The write of its rows may be part of a later one.',
     labelNames: ['processor'],
     buckets,
+    registers,
+  });
+  const lost = new Counter({
+    name: 'refold_rows_lost_total',
+    help: 'How often this process found that a worker of a Citus cluster has lost rows of a partition, or their checkpoint, as after a fail-over that lost some.',
+    labelNames: ['projection', 'version'],
     registers,
   });
   const showPools = registerPools(registers);
@@ -106,6 +115,7 @@ export function createWorkMetrics(logger?: Pick<Logger, 'debug' | 'isLevelEnable
         },
       };
     },
+    rowsLost: ({ name, version }) => lost.inc({ projection: name, version: String(version) }),
     pools: showPools,
   };
 }

@@ -186,11 +186,10 @@ export class ClaimableUnit {
     this.#retryAt = performance.now() + othersFirst;
   }
 
-  /** Discards folded rows: their events may be gone. The next owner, perhaps this process, continues from what is stored. */
-  discard(): void {
+  /** Discards folded rows: `why` they may be wrong. The next owner, perhaps this process, continues from what is stored. */
+  discard(why: string): void {
     const { id, unit } = this.#maintained;
-    const message = `${id}: the database server was started again, or its history has changed.`;
-    const error = new RefoldError('PROCESSOR_FENCED', message, { name: unit.name, version: unit.version });
+    const error = new RefoldError('PROCESSOR_FENCED', `${id}: ${why}.`, { name: unit.name, version: unit.version });
     if (this.#owned) void this.#drop(this.#owned, error);
   }
 

@@ -9,7 +9,6 @@ import { type ProcessorClaim, releaseProcessor } from '../../store/processors/ch
 import { holdRebuild } from '../../store/registry/rebuilds.ts';
 import type { ProcessorUnit } from '../../store/server/processor-unit.ts';
 import { isDistributed } from '../../store/statements/placed.ts';
-import { claimPartition, lockRows } from '../../store/tables/partition-checkpoints.ts';
 import type { MaintainedProcessor, MaintainedUnit } from '../processors/maintained-unit.ts';
 import {
   type BuildProgress,
@@ -25,6 +24,7 @@ import { failVersion, resumeVersion } from '../versions/fail-version.ts';
 import type { Lifecycle } from '../versions/lifecycle.ts';
 import type { TableWatch } from '../versions/table-watch.ts';
 import type { VersionView } from '../versions/versions.ts';
+import { claimRebuiltRows, claimRows } from './lost-rows.ts';
 
 export interface ProjectionUnitsOptions {
   readonly db: Database;
@@ -39,6 +39,8 @@ export interface ProjectionUnitsOptions {
   /** Identifies this process in the audit log, for example `host:4711`. */
   readonly owner: string;
   readonly freeze: boolean;
+  /** Called when a worker of a Citus cluster has lost rows of a version. */
+  readonly onRowsLost?: ((projection: Projection) => void) | undefined;
   readonly logger: Logger;
 }
 
@@ -94,7 +96,9 @@ function versionUnit(
       await versions.refresh();
       await leavePausedAlone(options, projection, claim);
       await leaveLiveAlone(options, projection, claim);
-      if (isDistributed(db, projection)) await claimPartition(db, versions.stored(projection), claim);
+      const lost =
+        isDistributed(db, projection) && (await claimRows({ ...options, db }, id, versions.stored(projection), claim));
+      if (lost) return lost;
       const damage = await tables.look(versions.stored(projection));
       if (damage) return stoppedProcessor(id, claim, damage);
       if (versions.stateOf(name, version) === 'failed') {
@@ -195,8 +199,8 @@ function rebuildUnit(
     async start(db, claim) {
       await options.versions.refresh();
       await leavePausedAlone(options, projection, claim);
-      // Waits for a batch of the former owner that is not committed on all workers yet.
-      if (isDistributed(db, projection)) await lockRows(db, projection.tableName);
+      const lost = isDistributed(db, projection) && (await claimRebuiltRows({ ...options, db }, projection, claim));
+      if (lost) return lost;
       let announced: string | null = null;
       return createProcessor({
         ...options,

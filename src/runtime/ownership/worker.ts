@@ -16,6 +16,8 @@ export interface WorkerOptions {
   readonly db: Database;
   /** Returns the units to maintain. Processes with equal declarations get equal units. */
   readonly work: WorkSource;
+  /** Returns the units whose rows are not those of their checkpoint any more. Absent in a database where that can't be. */
+  readonly lostRows?: () => Promise<readonly string[]>;
   /** Drops tables that have been unused long enough. */
   dropOldTables(): Promise<void>;
   readonly source: EventSource;
@@ -46,6 +48,9 @@ export interface Worker {
 // lost connection.
 const lookForWorkMilliseconds = 500;
 
+// How soon a process notices rows that a worker of a Citus cluster has lost: at the second poll. Each asks all workers.
+const lookForLossMilliseconds = 5000;
+
 // Claims of many units share round trips, and the pool has room for other statements.
 const claimedAtOnce = 8;
 
@@ -61,6 +66,9 @@ class PeriodicWorker implements Worker {
   readonly #units = new Map<string, ClaimableUnit>();
   readonly #stopping = new AbortController();
   readonly #task: PeriodicTask;
+  readonly #lossTask: PeriodicTask | undefined;
+  /** As of the last poll. */
+  #workerStart: string | undefined;
   readonly #unsubscribe: readonly (() => void)[];
 
   constructor(options: WorkerOptions) {
@@ -86,10 +94,22 @@ class PeriodicWorker implements Worker {
           `could not look for work; trying again: ${error instanceof Error ? error.message : String(error)}`,
         ),
     );
+    const { lostRows } = options;
+    this.#lossTask =
+      lostRows &&
+      startPeriodicTask(
+        lookForLossMilliseconds,
+        async () => {
+          const units = this.#named(await lostRows());
+          this.#discard(units, 'its rows are not those of its checkpoint, as after a worker has lost transactions');
+        },
+        (error) =>
+          logger.warn({ err: error }, `could not compare rows with their checkpoints; trying again. ${String(error)}`),
+      );
     this.#unsubscribe = [
       versions.onChange(() => this.#task.soon()),
       history.onChange(() => {
-        for (const unit of this.#units.values()) unit.discard();
+        this.#discard(this.#units.values(), 'the database server was started again, or its history has changed');
       }),
     ];
   }
@@ -99,7 +119,7 @@ class PeriodicWorker implements Worker {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
     // Interrupt all units at once: nothing new starts, and the waits for running work overlap.
     this.#interruptAll();
-    await this.#task.stop();
+    await Promise.all([this.#task.stop(), this.#lossTask?.stop()]);
     // Interrupt also the units claimed meanwhile.
     this.#interruptAll();
     await this.#consumer.stop();
@@ -110,7 +130,10 @@ class PeriodicWorker implements Worker {
 
   async #lookForWork(): Promise<void> {
     const keptStopped = [...this.#units.values()].filter(({ isStopped }) => isStopped);
-    const { units, oldTables, stopped } = await this.#options.work();
+    const { units, oldTables, stopped, workerStart } = await this.#options.work();
+    if (this.#workerStart !== undefined && this.#workerStart !== workerStart)
+      this.#discard(this.#units.values(), 'the worker of the Citus cluster that has the registry was started again');
+    this.#workerStart = workerStart;
     await this.#adjustUnits(units);
     await this.#letOthersRetry(keptStopped.filter(({ name }) => !stopped.has(name)));
     if (oldTables) await this.#options.dropOldTables();
@@ -169,6 +192,10 @@ class PeriodicWorker implements Worker {
   async #letOthersRetry(units: readonly ClaimableUnit[]): Promise<void> {
     for (const unit of units) unit.letOthersRetry();
     await this.#release(units);
+  }
+
+  #discard(units: Iterable<ClaimableUnit>, why: string): void {
+    for (const unit of units) unit.discard(why);
   }
 
   #announce(): Promise<void> {

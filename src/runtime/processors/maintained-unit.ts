@@ -47,4 +47,6 @@ export type WorkSource = () => Promise<{
   readonly oldTables: boolean;
   /** The units that are stopped, in the form of `unitText`. */
   readonly stopped: ReadonlySet<string>;
+  /** When the worker of a Citus cluster was started that has the registry. It may have lost batches since, and the locks are on the coordinator. */
+  readonly workerStart?: string;
 }>;

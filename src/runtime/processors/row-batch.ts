@@ -3,7 +3,7 @@ import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { rowRefused } from '../../projections/fold/fold-failures.ts';
-import { keysText, type Projection } from '../../projections/projection/projection.ts';
+import { keysText, keyText, type Projection } from '../../projections/projection/projection.ts';
 import type { VersionState } from '../../projections/projection/version-map.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { sqlStateOf } from '../../store/postgres/database-errors.ts';
@@ -22,7 +22,8 @@ import { isDistributed } from '../../store/statements/placed.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import {
   advancePartition,
-  lockRows,
+  advanceRebuild,
+  noteLeftOut,
   recordBatch,
   type WrittenBatch,
 } from '../../store/tables/partition-checkpoints.ts';
@@ -145,7 +146,7 @@ class FoldedRows implements RowBatch {
         error: rowRefused(projection, event, key, refusalOf(projection, error)),
       })),
     );
-    await this.#publish(tx, move.to, state);
+    await this.#publish(tx, move, state);
   }
 
   async record({ state }: Move): Promise<void> {
@@ -207,7 +208,7 @@ class FoldedRows implements RowBatch {
     if (upserted.length > 0) await table.vacate(tx, upserted);
     if (copied) await table.insert(copying, inserted);
     if (upserted.length > 0) await table.upsert(tx, upserted);
-    await this.#publish(tx, move.to, state);
+    await this.#publish(tx, move, state);
   }
 
   get #isApart(): boolean {
@@ -226,7 +227,7 @@ class FoldedRows implements RowBatch {
       return;
     }
     await advanceCheckpoint(tx, advance);
-    if (this.#isDistributed) await lockRows(tx, projection.tableName);
+    if (this.#isDistributed) await advanceRebuild(tx, projection, advance);
   }
 
   #changedKeys() {
@@ -243,14 +244,19 @@ class FoldedRows implements RowBatch {
   }
 
   /** Writes what belongs to the rows: the events left out of them, and the list of changed keys. */
-  async #publish(tx: Queryable, to: GlobalPosition, state: VersionState): Promise<void> {
+  async #publish(tx: Queryable, move: Move, state: VersionState): Promise<void> {
     const { projection, claim } = this.#options;
     const { letters, skipped } = this.#rows.failures;
     if (letters.length > 0) await insertDeadLetters(tx, projection, letters);
     if (skipped.length > 0) await recordSkips(tx, claim, projection.tableName, skipped);
+    const leftOut = [
+      ...letters,
+      ...skipped.map(({ event, key }) => ({ position: event.position, key: key && keyText(key) })),
+    ].at(-1);
+    if (this.#isApart && leftOut) await noteLeftOut(tx, claim, projection.tableName, { ...leftOut, from: move.from });
     const { upsertedKeys, deletedKeys } = this.#rows.cache.changes();
     if (upsertedKeys.length + deletedKeys.length > 0 && state !== 'building' && !this.#isApart)
-      await insertChanges(tx, claim, to, keysText(upsertedKeys), keysText(deletedKeys));
+      await insertChanges(tx, claim, move.to, keysText(upsertedKeys), keysText(deletedKeys));
     // Before the commit, and not for rows that were refused.
     for (const failure of skipped) await callOnSkip(projection, failure);
   }

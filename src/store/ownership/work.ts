@@ -17,6 +17,8 @@ export interface Work {
   readonly oldTables: boolean;
   /** The units that have stopped. */
   readonly stopped: readonly ProcessorUnit[];
+  /** When the server was started that has the registry: in a Citus cluster, that of a worker. */
+  readonly serverStart: string;
 }
 
 export async function readWork(db: Queryable): Promise<Work> {
@@ -58,7 +60,8 @@ export async function readWork(db: Queryable): Promise<Work> {
             union all
             select 'reactor', name, 0, 0 from refold.reactors where status = 'stopped'
           ) as unit
-        ) as stopped`,
+        ) as stopped,
+        extract(epoch from pg_postmaster_start_time())::text as "serverStart"`,
   });
   return onlyRow(work);
 }

@@ -49,6 +49,8 @@ export interface StoredBatch {
   /** The changed keys. Missing if the version was being built: nobody follows it. */
   readonly upserted?: readonly RowKey[];
   readonly deleted?: readonly RowKey[];
+  /** The last event that was left out of a row: a dead letter, or a skipped event. `from`: the checkpoint before its batch. */
+  readonly leftOut?: { readonly from: string; readonly position: string; readonly key: RowKey | null };
 }
 
 /** Floors as stored in the database, because JSON has no bigint. */

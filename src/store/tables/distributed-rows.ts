@@ -85,14 +85,14 @@ export function distributedRows(projection: Projection, readSchema: string): Dis
 }
 
 /** The statements after the creation of a table that distribute it. @param table its quoted name with its schema */
-export function distributingTexts({ tableName, partitions }: Projection, table: string): readonly string[] {
+export function distributingTexts({ tableName, partitions, startAfter }: Projection, table: string): readonly string[] {
   const name = literal(tableName);
-  const rows = Array.from({ length: partitions }, (_, partition) => `(${partition}, ${name})`);
+  const rows = Array.from({ length: partitions }, (_, partition) => `(${partition}, ${name}, ${startAfter})`);
   return [
     distributingText(table),
     // Of a former table with this name, too.
     `delete from ${distributedWith} where table_name = ${name}`,
-    `insert into ${distributedWith} (partition, table_name) values ${rows.join(', ')}`,
+    `insert into ${distributedWith} (partition, table_name, checkpoint) values ${rows.join(', ')}`,
   ];
 }
 

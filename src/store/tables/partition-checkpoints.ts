@@ -1,26 +1,18 @@
-import { sql } from 'kysely';
-import { RefoldError } from '../../errors.ts';
-import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import { keysText, type Projection } from '../../projections/projection/projection.ts';
+import type { GlobalPosition } from '../../events/global-position.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { VersionState } from '../../projections/projection/version-map.ts';
 import type { Database } from '../postgres/database.ts';
 import { insertChanges } from '../processors/changes.ts';
-import {
-  type Advance,
-  advanceCheckpoint,
-  anchorOf,
-  expectClaim,
-  fenced,
-  type ProcessorClaim,
-} from '../processors/checkpoints.ts';
+import { type Advance, advanceCheckpoint, anchorOf, fenced, type ProcessorClaim } from '../processors/checkpoints.ts';
 import { type RegisteredVersion, readVersion, shareState } from '../registry/registry.ts';
 import { distributedWith, isDistributed } from '../statements/placed.ts';
-import { type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
+import type { Queryable, TableRow } from '../statements/statement.ts';
 
 /**
  * The checkpoints of versions whose rows a Citus cluster distributes by partition. A batch is one transaction of the worker that has the partition:
  * it is fenced by the checkpoint beside the rows, and moves it. Then a second transaction records it in the registry, on another worker. So rows are
- * never behind the checkpoint that readers know. If the second one does not happen, the next owner does it when it claims the partition.
+ * never behind the checkpoint that readers know. If the second one does not happen, the next owner does it when it claims the partition
+ * (`claimed-partitions.ts`).
  */
 
 /** The keys that a batch changed, as `keysText` writes them. */
@@ -53,7 +45,10 @@ export async function advancePartition(
     name: 'advance partition',
     text: `
       update ${distributedWith}
-      set checkpoint = $5, anchor = $6, batch = $7
+      set
+        checkpoint = $5,
+        anchor = $6,
+        batch = (coalesce(batch, '{}') - array['upserted', 'deleted']) || $7 -- keeps what was left out last
       where partition = $1 and table_name = $2 and epoch = $3 and checkpoint = $4
       returning partition`,
     values: [claim.partition, tableName, claim.epoch, from, to, anchor, `${work.slice(0, -1)}${keys}}`],
@@ -75,7 +70,8 @@ export function recordBatch(
   });
 }
 
-async function recordWithin(
+/** Like {@link recordBatch}, within the caller's transaction. */
+export async function recordWithin(
   tx: Queryable,
   batch: WrittenBatch,
   state: VersionState,
@@ -87,83 +83,54 @@ async function recordWithin(
     await insertChanges(tx, claim, to, upserted, deleted);
 }
 
-/**
- * Makes the owner of a claim that of the rows, too: batches of former owners fail from now on, and one that is being committed ends first. Records
- * what a former owner has written but could not record.
- *
- * @param projection the version with the table that it has
- * @throws RefoldError `PROCESSOR_FENCED` if another owner took over, or if something was recorded: the next claim continues from there
- */
-export async function claimPartition(db: Database, projection: Projection, claim: ProcessorClaim): Promise<void> {
-  const { name, version, tableName } = projection;
-  const rows = await db.query<ClaimedRows>({
-    text: `
-      update ${distributedWith}
-      set epoch = $3, checkpoint = coalesce(checkpoint, $4)
-      where partition = $1 and table_name = $2 and epoch < $3
-      returning checkpoint, anchor, batch, rewritten`,
-    values: [claim.partition, tableName, claim.epoch, claim.checkpoint],
-  });
-  const [found] = rows;
-  if (!found) throw fenced(claim);
-  if (found.checkpoint === claim.checkpoint && !found.rewritten) return;
-  await db.transaction(async (tx) => {
-    await expectClaim(tx, claim);
-    if (found.checkpoint !== claim.checkpoint) await recordFound(tx, claim, found);
-    if (!found.rewritten) return;
-    await raiseGeneration(tx, claim);
-    await tx.query({
-      text: `update ${distributedWith} set rewritten = false where partition = $1 and table_name = $2`,
-      values: [claim.partition, tableName],
-    });
-  });
-  if (found.checkpoint === claim.checkpoint) return;
-  throw new RefoldError(
-    'PROCESSOR_FENCED',
-    `${projection.id}: the last batch of the former owner of partition ${claim.partition} is recorded now.`,
-    { name, version, mode: 'recorded' },
-  );
+/** An event that a batch leaves out of a row. `from`: the checkpoint before the batch. */
+export interface LeftOut {
+  readonly from: GlobalPosition;
+  readonly position: GlobalPosition;
+  /** As `keyText` writes it; null if the event leads to no key. */
+  readonly key: string | null;
 }
 
-type ClaimedRows = Pick<TableRow<'refold.partition_checkpoints'>, 'anchor' | 'batch' | 'rewritten'> & {
-  readonly checkpoint: GlobalPosition; // set by the claim
-};
-
-/** The rows are right: the checkpoint in the registry follows them, also back, if the worker has lost its last transactions. */
-async function recordFound(tx: Queryable, claim: ProcessorClaim, { checkpoint, anchor, batch }: ClaimedRows) {
-  const move = { claim, from: claim.checkpoint, to: checkpoint, anchor };
-  const state = (await shareState(tx, claim)) ?? 'building';
-  if (batch && globalPosition(batch.from) === claim.checkpoint) {
-    const { events, rows, busyMs, upserted, deleted } = batch;
-    const keys = { upserted: keysText(upserted ?? []), deleted: keysText(deleted ?? []) };
-    await recordWithin(tx, { ...move, events, rows, busyMs }, state, keys);
-    if (upserted || state === 'building') return;
-  } else await advanceCheckpoint(tx, { ...move, events: 0, rows: 0, busyMs: 0 });
-  await raiseGeneration(tx, claim); // which rows changed is unknown
-}
-
-/** Subscribers read all rows again. */
-async function raiseGeneration(tx: Queryable, { name, version }: ProcessorClaim): Promise<void> {
-  await run(
-    tx,
-    refoldTables
-      .updateTable('refold.projections')
-      .set({ generation: sql`generation + 1` })
-      .where('name', '=', name)
-      .where('version', '=', version),
-  );
-}
-
-/**
- * Keeps the rows of all partitions from changing until the transaction ends, as those of a rebuild: its batches write to several workers, and may be
- * committed on some of them later than on others.
- */
-export async function lockRows(tx: Queryable, tableName: string): Promise<void> {
+/** Remembers beside the rows the last event that was left out of one: what is recorded of it is on the registry's worker. */
+export async function noteLeftOut(
+  tx: Queryable,
+  { partition }: ProcessorClaim,
+  tableName: string,
+  { from, position, key }: LeftOut,
+): Promise<void> {
+  const leftOut = `{"leftOut":{"from":"${from}","position":"${position}","key":${key}}}`;
   await tx.query({
-    name: 'lock rows of partitions',
-    text: `update ${distributedWith} set epoch = epoch where table_name = $1`,
+    text: `update ${distributedWith} set batch = batch || $3 where partition = $1 and table_name = $2`,
+    values: [partition, tableName, leftOut],
+  });
+}
+
+/**
+ * Moves the checkpoints of all partitions of a rebuild, whose batches write to several workers and may be committed on some of them later than on
+ * others. Keeps the rows from changing until the transaction ends.
+ *
+ * @throws RefoldError `PROCESSOR_FENCED` if a worker has other rows than those of the last batch
+ */
+export async function advanceRebuild(
+  tx: Queryable,
+  { tableName, partitions }: Pick<Projection, 'tableName' | 'partitions'>,
+  { claim, from, to }: Pick<Advance, 'claim' | 'from' | 'to'>,
+): Promise<void> {
+  const moved = await tx.query({
+    name: 'advance rebuild of partitions',
+    text: `update ${distributedWith} set checkpoint = $3 where table_name = $1 and checkpoint = $2 returning partition`,
+    values: [tableName, from, to],
+  });
+  if (moved.length !== partitions) throw fenced(claim);
+}
+
+/** The positions that the rows of a table have on the workers. Waits for batches that are not committed on all of them yet. */
+export async function settledPositions(db: Queryable, tableName: string): Promise<GlobalPosition[]> {
+  const rows = await db.query<{ checkpoint: GlobalPosition }>({
+    text: `update ${distributedWith} set epoch = epoch where table_name = $1 returning checkpoint`,
     values: [tableName],
   });
+  return rows.map(({ checkpoint }) => checkpoint);
 }
 
 /**
