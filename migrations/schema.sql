@@ -241,7 +241,7 @@ alter table refold.old_tables add constraint old_tables_pkey PRIMARY KEY (table_
 create table refold.partition_checkpoints (
   partition integer not null,
   table_name text collate "C" not null,
-  checkpoint bigint,
+  checkpoint bigint not null,
   anchor text,
   epoch bigint not null default 0,
   batch jsonb,

@@ -2,10 +2,12 @@ import { pino } from 'pino';
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { createRefold, defineConfig, defineProjection, type Projection, type Refold, t } from '../../src/index.ts';
 import { listDeadLetters } from '../../src/runtime/dead-letters/dead-letters.ts';
+import { cancelRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
 import { migrateStore } from '../../src/store/citus/place-store.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { readTransitions } from '../../src/store/registry/transitions.ts';
 import { portOf, startCitusCluster } from '../support/citus-cluster.ts';
+import { followFeed } from '../support/feed-client.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
 import { olderDisk } from '../support/older-disk.ts';
 import type { PostgresCluster } from '../support/postgres-cluster.ts';
@@ -50,7 +52,7 @@ function tally({ fails = false, of = partitions } = {}): Projection {
     store: 'analytics',
     partitions: of,
     events: account,
-    table: { row: t.text().primaryKey(), credits: t.integer().index(), last: t.bigint() },
+    table: { accountId: t.text().primaryKey(), credits: t.integer().index(), last: t.bigint() },
     key: ({ streamId }) => streamId,
     evolve: {
       Credited: (row, { position, payload: { amount } }) => {
@@ -111,7 +113,7 @@ async function expectFold(app: Refold, projection: Projection): Promise<void> {
 
 async function lostOf(app: Refold): Promise<number> {
   const text = await (await fetch(`${app.url}/metrics`)).text();
-  return Number(/^refold_rows_lost_total\{projection="tally",version="1"\} (\d+)$/m.exec(text)?.[1] ?? 0);
+  return Number(/^refold_rows_lost_total (\d+)$/m.exec(text)?.[1]);
 }
 
 const total = (position: bigint) => `query @after(position: "${position}") { talliesAggregate { sum { credits } } }`;
@@ -125,6 +127,11 @@ test('rows that a worker has lost are noticed without a new event, and folded ag
   const back = await olderDisk(await workerWith('rows'));
   const last = await credit(app, [...ids, ...ids]);
   await caughtUp(app, projection.id);
+  const feed = followFeed(
+    `${gateway.url}/graphql`,
+    'tallyChanges { position cursor reset lagged changes { operation key { accountId } } }',
+  );
+  await until(() => feed.rows.size === ids.length);
 
   await putBack(back);
   await untilSaid(/^tally@1\/\d: a worker of the Citus cluster has lost rows\. They are those of position \d+, and/);
@@ -133,6 +140,49 @@ test('rows that a worker has lost are noticed without a new event, and folded ag
   expect(await lostOf(app)).toBeGreaterThan(0);
   const reasons = (await readTransitions(store, { limit: 100 })).map(({ reason }) => reason);
   expect(reasons).toContainEqual(expect.stringMatching(/^partition \d: rows lost, checkpoint \d+ set to \d+$/));
+  // Which rows they had is unknown.
+  await until(() => feed.messages.filter(({ reset }) => reset).length > 1 && feed.rows.size === ids.length);
+  await feed.stop();
+  expect(said.filter((line) => line.startsWith('could not compare rows'))).toEqual([]);
+});
+
+test('a worker that has lost everything since the table was created folds it from the beginning', async () => {
+  const projection = tally();
+  const gateway = await start(projection, 'gateway');
+  await gateway.stop();
+  const back = await olderDisk(await workerWith('rows'));
+  const app = await start(projection);
+  await credit(app, ids);
+  await caughtUp(app, projection.id);
+
+  await putBack(back);
+  await untilSaid(/has lost rows\. They are those of position 0, and the checkpoint was 20\./);
+  await expectFold(app, projection);
+});
+
+test('a rebuild of which a worker has lost rows is held, and another one completes', async () => {
+  let app = await start(tally());
+  await credit(app, ids, '13');
+  await caughtUp(app, 'tally@1');
+  await app.stop();
+  app = await start(tally({ fails: true }));
+  await app.rebuilds.request('tally@1', { ...step, wait: false });
+  const rebuild = async () => (await app.status())[0]?.rebuild;
+  const untilRebuiltTo = (position: bigint) => until(async () => ((await rebuild())?.checkpoint ?? 0n) >= position);
+  await untilRebuiltTo(20n);
+  const back = await olderDisk(await workerWith('rows'));
+  await untilRebuiltTo(await credit(app, ids));
+
+  await putBack(back);
+  await until(async () => (await rebuild())?.status === 'stopped');
+  expect((await rebuild())?.error?.message).toBe(
+    'tally@1: a worker of the Citus cluster has lost transactions of this rebuild. Cancel the rebuild and start another: refold rebuild tally@1 --cancel.',
+  );
+  await app.stop();
+  app = await start(tally());
+  await cancelRebuild(store, 'tally', 1, 'read_models', step);
+  await app.rebuilds.request('tally@1', { ...step, wait: true });
+  await expectFold(app, tally());
 });
 
 test('what the worker of the registry has lost is noticed without a new event, too', async () => {

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { RefoldError } from '../../errors.ts';
-import type { Projection } from '../../projections/projection/projection.ts';
 import type { SentAppends } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { Processor } from '../consumers/event-source.ts';
@@ -19,7 +18,7 @@ export interface WorkMetrics {
   /** Times the batches of a processor. */
   timed(processor: Processor): Processor;
   /** Counts that a worker of a Citus cluster has lost rows of a partition. */
-  rowsLost(projection: Pick<Projection, 'name' | 'version'>): void;
+  rowsLost(): void;
   /** Shows the connections of these pools. */
   pools(pools: Readonly<Record<string, Database>>): void;
 }
@@ -62,7 +61,6 @@ export function createWorkMetrics(logger?: Pick<Logger, 'debug' | 'isLevelEnable
   const lost = new Counter({
     name: 'refold_rows_lost_total',
     help: 'How often this process found that a worker of a Citus cluster has lost rows of a partition, or their checkpoint, as after a fail-over that lost some.',
-    labelNames: ['projection', 'version'],
     registers,
   });
   const showPools = registerPools(registers);
@@ -115,7 +113,7 @@ export function createWorkMetrics(logger?: Pick<Logger, 'debug' | 'isLevelEnable
         },
       };
     },
-    rowsLost: ({ name, version }) => lost.inc({ projection: name, version: String(version) }),
+    rowsLost: () => lost.inc(),
     pools: showPools,
   };
 }

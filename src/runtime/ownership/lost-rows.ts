@@ -39,7 +39,7 @@ export interface ClaimedRowsOptions {
   readonly owner: string;
   readonly logger: Logger;
   /** Called when a worker has lost rows of a version, or what the registry knew of it. */
-  readonly onRowsLost?: ((projection: Projection) => void) | undefined;
+  readonly onRowsLost?: (() => void) | undefined;
 }
 
 /**
@@ -60,11 +60,11 @@ export async function claimRows(
   const { name, version } = projection;
   const { cause, checkpoint } = found;
   if (cause === 'left out lost') {
-    onRowsLost?.(projection);
+    onRowsLost?.();
     return stoppedProcessor(id, claim, lostError(projection, claim, leftOutLost(id, projection)));
   }
   if (cause !== 'unrecorded') {
-    onRowsLost?.(projection);
+    onRowsLost?.();
     const positions = { registered: claim.checkpoint.toString(), rows: checkpoint.toString() };
     logger.error({ projection: id, ...positions }, lostText(id, cause, positions));
   }
@@ -81,7 +81,7 @@ export async function claimRebuiltRows(
   const { id, name, version } = projection;
   const positions = await settledPositions(db, projection.tableName);
   if (positions.every((position) => position === claim.checkpoint)) return null;
-  onRowsLost?.(projection);
+  onRowsLost?.();
   const message = `${id}: a worker of the Citus cluster has lost transactions of this rebuild. Cancel the rebuild and start another: refold rebuild ${name}@${version} --cancel.`;
   return stoppedProcessor(id, claim, lostError(projection, claim, message));
 }

@@ -40,7 +40,7 @@ export interface ProjectionUnitsOptions {
   readonly owner: string;
   readonly freeze: boolean;
   /** Called when a worker of a Citus cluster has lost rows of a version. */
-  readonly onRowsLost?: ((projection: Projection) => void) | undefined;
+  readonly onRowsLost?: (() => void) | undefined;
   readonly logger: Logger;
 }
 

@@ -157,6 +157,9 @@ const unreachableCodes: Readonly<Record<string, string>> = {
 const lostMessages =
   /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect)/;
 
+// The coordinator of a Citus cluster has lost its session at a worker. The code is that of an internal error.
+const lostWorker = /^failure on connection marked as essential/;
+
 function whyUnreachable(error: unknown): string | undefined {
   if (error instanceof SilentConnection) return `${error.message}. Check the network and the server.`;
   const code = codeOf(error);
@@ -168,6 +171,8 @@ function whyUnreachable(error: unknown): string | undefined {
   if (error instanceof Error && error.message.startsWith('timeout exceeded')) {
     return 'no connection within the connect timeout. Check the network, or raise maxConnections if all are in use.';
   }
+  if (error instanceof Error && lostWorker.test(error.message))
+    return 'the connection to a worker of the cluster was lost. The worker or something between ended it.';
   if (error instanceof Error && lostMessages.test(error.message))
     return 'the connection was lost. The server or something between ended it.';
   return undefined;

@@ -182,7 +182,7 @@ interface OldTablesTable {
 interface PartitionCheckpointsTable {
   partition: number;
   table_name: string;
-  checkpoint: GlobalPosition | null;
+  checkpoint: GlobalPosition;
   anchor: string | null;
   epoch: Generated<Int8>;
   batch: Json<StoredBatch> | null;
