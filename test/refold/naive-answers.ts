@@ -1,4 +1,4 @@
-import { buildSchema, type ExecutionResult, execute, parse } from 'graphql';
+import { buildSchema, type ExecutionResult, execute, parse, validate } from 'graphql';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
 import type { Projection } from '../../src/projections/projection/projection.ts';
 import { compareValues, cursorOf, naivePage } from '../store/queries/naive-rows.ts';
@@ -8,6 +8,8 @@ import { checked, holds, ledTo, type View } from './naive-where.ts';
 import { cursorAsked, type RandomOperation } from './random-operations.ts';
 
 export interface NaiveApi {
+  /** Whether the schema has all that the operation selects. */
+  has(operation: RandomOperation): boolean;
   /** The response for one viewer. */
   answer(operation: RandomOperation, sees: (projection: Projection, row: Row) => boolean): Promise<ExecutionResult>;
 }
@@ -21,6 +23,7 @@ export function naiveApi(
   const schema = buildSchema(sdl, { assumeValid: true });
 
   return {
+    has: ({ query }) => validate(schema, parse(query)).length === 0,
     async answer({ query, variables }, sees) {
       const view = {
         rows: (projection: Projection) => (tables.get(projection) ?? []).filter((row) => sees(projection, row)),

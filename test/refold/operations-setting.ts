@@ -14,7 +14,13 @@ import { type NaiveApi, naiveApi, withNames } from './naive-answers.ts';
 import { maxPageSize } from './naive-groups.ts';
 import { rowOf } from './naive-values.ts';
 import { amounts, bigs, days, ids, labels, owners, seals, times } from './random-conditions.ts';
-import { cursorAsked, cursorsIn, type RandomOperation, randomOperation } from './random-operations.ts';
+import {
+  cursorAsked,
+  cursorsIn,
+  type RandomOperation,
+  randomOperation,
+  unrelatedOperation,
+} from './random-operations.ts';
 import { families, ownerV1, placeV1, thingV1 } from './things.ts';
 
 /** Two gateways over the same rows, and a naive evaluation of them. */
@@ -23,6 +29,7 @@ export interface OperationsSetting {
   readonly refold: Refold;
   /** Another gateway, without compiled queries: the executor answers everything. */
   readonly executing: Refold;
+  readonly declared: readonly Projection[];
   readonly naive: NaiveApi;
   /** What the log says of compiled queries. A busy machine makes it say other things. */
   readonly logged: string[];
@@ -31,15 +38,19 @@ export interface OperationsSetting {
   stop(): Promise<void>;
 }
 
-const declared = [thingV1, ownerV1, placeV1] as const;
-
 const extension = extendSchema(({ builder, rowField }) => {
   builder.queryField('hello', (t) => t.string({ resolve: () => 'you' }));
   rowField('owner', 'shout', ['name'], (t) => t.string({ resolve: (row) => String(row.name).toUpperCase() }));
 });
 
-/** @param store where the read models are, by environment variables alone. @default with the log */
-export async function startOperations(store?: ReadStoreOptions): Promise<OperationsSetting> {
+/**
+ * @param store where the read models are, by environment variables alone. @default with the log
+ * @param declared variants of the read models in `things.ts`
+ */
+export async function startOperations(
+  store?: ReadStoreOptions,
+  declared: readonly Projection[] = [thingV1, ownerV1, placeV1],
+): Promise<OperationsSetting> {
   const logged: string[] = [];
   const refused = { count: 0 };
   const noteFallback = (line: string) => {
@@ -87,20 +98,22 @@ export async function startOperations(store?: ReadStoreOptions): Promise<Operati
     const event = { type: 'Set', payload } as const;
     last = (await refold.log.append({ family, streamId, events: [event] })).position;
   };
+  const named = (name: string) => declared.find((projection) => projection.name === name) ?? expect.unreachable();
+  const [owner, place] = [named('owner'), named('place')];
   const rows = new Map<Projection, readonly Row[]>([
-    [ownerV1, owners.slice(0, 3).map((ownerId, rank) => ({ ownerId, name: `${ownerId}!`, rank }))],
-    [placeV1, days.map((day, lane) => ({ day, lane, name: `${day}/${lane}` }))],
-    [thingV1, ids.map((thingId, index) => rowOf(thingV1, { thingId, ...thing(index) }))],
+    [owner, owners.slice(0, 3).map((ownerId, rank) => ({ ownerId, name: `${ownerId}!`, rank }))],
+    [place, days.map((day, lane) => ({ day, lane, name: `${day}/${lane}` }))],
+    [named('thing'), ids.map((thingId, index) => rowOf(thingV1, { thingId, ...thing(index) }))],
   ]);
-  for (const { ownerId, ...owner } of rows.get(ownerV1) ?? []) await set(families.owner, String(ownerId), owner);
-  for (const place of rows.get(placeV1) ?? []) await set(families.place, String(place.day), place);
+  for (const { ownerId, ...rest } of rows.get(owner) ?? []) await set(families.owner, String(ownerId), rest);
+  for (const row of rows.get(place) ?? []) await set(families.place, String(row.day), row);
   for (const [index, id] of ids.entries()) await set(families.thing, id, thing(index));
   const naive = naiveApi(declaredSchema(config), declared, rows);
   await until(async () => (await refold.status()).every(({ position }) => position >= last));
   if (store) expect((await refold.status()).map((version) => version.store)).toEqual(['other', 'other', 'other']);
   const executing = await createRefold(underEnvironment(configOf(false), elsewhere), { role: 'gateway', logger });
   return {
-    ...{ database, refold, executing, naive, logged, refused },
+    ...{ database, refold, executing, declared, naive, logged, refused },
     async stop() {
       await Promise.all([refold.stop(), executing.stop()]);
       await database.drop();
@@ -174,8 +187,8 @@ export const plain = (query: string, more: Partial<Ask> = {}): Ask => ({ query, 
 function sees(authorization: string | undefined) {
   const [tenant] = (authorization ?? '').split(' ');
   return (projection: Projection, row: Row) => {
-    if (!tenant || projection === placeV1) return true;
-    if (projection === ownerV1) return Number(row.rank) >= 2;
+    if (!tenant || projection.name === 'place') return true;
+    if (projection.name === 'owner') return Number(row.rank) >= 2;
     return row.label === tenant || row.count === 1 || row.count === 2;
   };
 }
@@ -203,30 +216,74 @@ async function withCursors(
 // Several operations at once: the database answers some while this process creates others.
 const atOnce = 10;
 
+const viewers = fc.constantFrom(undefined, 'north', 'south auditor', 'nobody');
+
 /** Expects that random operations have the response of the naive evaluation, by one statement and by the executor, for any viewer. */
 export async function expectNaiveResponses(setting: OperationsSetting, operations: number): Promise<void> {
-  const { refold, executing, naive, logged, refused } = setting;
+  const { refold, executing, refused } = setting;
   const cursors: Cursors = new Map();
   let asks = 0;
   const before = (await compiled(refold)) + refused.count;
-  const viewers = fc.constantFrom(undefined, 'north', 'south auditor', 'nobody');
   const equal = fc.asyncProperty(randomOperation, viewers, async (operation, authorization) => {
-    const asked = await withCursors(executing, cursors, operation);
-    const [one, executed] = await bothAnswers(setting, { ...asked, ...(authorization ? { authorization } : {}) });
+    await expectNaive(setting, cursors, operation, authorization);
     asks++;
-    expect([one, logged.splice(0)]).toEqual([executed, []]);
-    const { data, errors } = await naive.answer(operation, sees(authorization));
-    const told = {
-      data: withNames(executed.answer.data ?? null, declared),
-      refused: executed.answer.errors !== undefined,
-    };
-    expect(told).toEqual({ data: JSON.parse(JSON.stringify(data)), refused: errors !== undefined });
   });
-  const seeds = Array.from({ length: atOnce }, (_, index) => seed * atOnce + index);
-  const numRuns = Math.ceil(operations / atOnce);
-  const ended = await Promise.allSettled(seeds.map((one) => fc.assert(equal, { numRuns, seed: one })));
-  for (const run of ended) if (run.status === 'rejected') throw run.reason;
+  await assertAtOnce(equal, operations);
   // Every other response came from one statement.
   expect([(await compiled(refold)) + refused.count, await compiled(executing)]).toEqual([before + asks, 0]);
   expect(refused.count).toBeLessThan(asks / 2);
+}
+
+/**
+ * The same for read models that a Citus cluster distributes. Their schema has no relations: operations that follow some are refused.
+ *
+ * @returns how many were answered and refused
+ */
+export async function expectNaiveResponsesOfRows(setting: OperationsSetting, operations: number) {
+  const cursors: Cursors = new Map();
+  const counts = { answered: 0, refused: 0 };
+  const some = fc.oneof({ weight: 4, arbitrary: unrelatedOperation }, randomOperation);
+  const equal = fc.asyncProperty(some, viewers, async (operation, authorization) => {
+    if (setting.naive.has(operation)) {
+      await expectNaive(setting, cursors, operation, authorization);
+      counts.answered++;
+      return;
+    }
+    for (const { answer } of await bothAnswers(setting, operation)) {
+      expect(answer.data).toBeUndefined();
+      for (const { message, extensions } of answer.errors) {
+        expect(extensions.code).toBe('GRAPHQL_VALIDATION_FAILED');
+        expect(message).toMatch(/^(Cannot query field|Field) "\w+" /);
+      }
+    }
+    counts.refused++;
+  });
+  await assertAtOnce(equal, operations);
+  expect([await compiled(setting.refold), await compiled(setting.executing)]).toEqual([0, 0]);
+  return counts;
+}
+
+async function expectNaive(
+  setting: OperationsSetting,
+  cursors: Cursors,
+  operation: RandomOperation,
+  authorization: string | undefined,
+): Promise<void> {
+  const { executing, declared, naive, logged } = setting;
+  const asked = await withCursors(executing, cursors, operation);
+  const [one, executed] = await bothAnswers(setting, { ...asked, ...(authorization ? { authorization } : {}) });
+  expect([one, logged.splice(0)]).toEqual([executed, []]);
+  const { data, errors } = await naive.answer(operation, sees(authorization));
+  const told = {
+    data: withNames(executed.answer.data ?? null, declared),
+    refused: executed.answer.errors !== undefined,
+  };
+  expect(told).toEqual({ data: JSON.parse(JSON.stringify(data)), refused: errors !== undefined });
+}
+
+async function assertAtOnce<T>(property: fc.IAsyncProperty<T>, operations: number): Promise<void> {
+  const seeds = Array.from({ length: atOnce }, (_, index) => seed * atOnce + index);
+  const numRuns = Math.ceil(operations / atOnce);
+  const ended = await Promise.allSettled(seeds.map((one) => fc.assert(property, { numRuns, seed: one })));
+  for (const run of ended) if (run.status === 'rejected') throw run.reason;
 }

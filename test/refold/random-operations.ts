@@ -95,7 +95,8 @@ export function cursorAsked(text: string): { readonly index: number; readonly or
 
 const orderText = (by: readonly string[]) => `[${by.map((one) => `{ ${one} }`).join(' ')}]`;
 
-function pageArguments(type: TypeName): Text {
+/** `reach`: how many relations away its conditions may be. */
+function pageArguments(type: TypeName, reach: number): Text {
   const all = types[type].orders;
   const orderBy = fc.array(fc.constantFrom(...all), { maxLength: 3 }).map((by) => `orderBy: ${orderText(by)}`);
   // Few orders, because the API has to return the cursors of each.
@@ -107,7 +108,7 @@ function pageArguments(type: TypeName): Text {
     .tuple(
       fc.oneof(
         fc.constant(''),
-        where(type, 2).map((text) => `where: ${text}`),
+        where(type, reach).map((text) => `where: ${text}`),
         ...(type === 'Thing' ? [fc.constant('where: $where')] : []),
       ),
       fc.oneof(fc.constant(''), orderBy, ...(type === 'Thing' ? [place] : [])),
@@ -146,7 +147,7 @@ function row(type: TypeName, depth: number): Text {
       ...Object.entries(one).map(([name, target]) => row(target, depth - 1).map((text) => `${name} ${text}`)),
       ...Object.entries(many).map(([name, target]) =>
         fc
-          .tuple(pageArguments(target), page(target, depth - 1))
+          .tuple(pageArguments(target, 2), page(target, depth - 1))
           .map(([args, text]) => `${nameFor(name[0] ?? '', args)}${name}${args} ${text}`),
       ),
     ],
@@ -198,96 +199,114 @@ const groupings = [
   'atDay',
   'atMonth',
 ];
-const aggregate: Text = fc
-  .tuple(
-    fc.oneof(
-      fc.constant(''),
-      where('Thing', 2).map((text) => `(where: ${text})`),
-    ),
-    selection(measures, 'ThingAggregate'),
-  )
-  .map(([args, text]) => `thingsAggregate${args} ${text}`);
-const grouped: Text = fc
-  .tuple(
-    fc.subarray(groupings, { maxLength: 3 }),
-    fc.constantFrom(
-      '',
-      ', having: { count: { gt: 1 } }',
-      ', orderBy: [{ count: DESC }]',
-      ', having: { countDistinct: { ownerId: { gt: 1 } } }, orderBy: [{ countDistinct: { label: DESC } }]',
-      ', orderBy: [{ sum: { amount: ASC } }]',
-      ', first: 2',
-      ', where: { label: { in: $labels } }',
-    ),
-    fc.oneof(
-      fc.constant(''),
-      where('Thing', 1).map((text) => `, where: ${text}`),
-    ),
-    selection(
-      [...measures, fc.subarray(groupings, { minLength: 1 }).map((names) => `key { ${names.join(' ')} }`)],
-      'ThingGroup',
-    ),
-  )
-  .map(
-    ([by, args, text, fields]) =>
-      `thingsGrouped(by: [${by.join(', ')}]${args}${args.includes('where') ? '' : text}) ${fields}`,
-  );
+const aggregate = (reach: number): Text =>
+  fc
+    .tuple(
+      fc.oneof(
+        fc.constant(''),
+        where('Thing', Math.min(2, reach)).map((text) => `(where: ${text})`),
+      ),
+      selection(measures, 'ThingAggregate'),
+    )
+    .map(([args, text]) => `thingsAggregate${args} ${text}`);
+const grouped = (reach: number): Text =>
+  fc
+    .tuple(
+      fc.subarray(groupings, { maxLength: 3 }),
+      fc.constantFrom(
+        '',
+        ', having: { count: { gt: 1 } }',
+        ', orderBy: [{ count: DESC }]',
+        ', having: { countDistinct: { ownerId: { gt: 1 } } }, orderBy: [{ countDistinct: { label: DESC } }]',
+        ', orderBy: [{ sum: { amount: ASC } }]',
+        ', first: 2',
+        ', where: { label: { in: $labels } }',
+      ),
+      fc.oneof(
+        fc.constant(''),
+        where('Thing', Math.min(1, reach)).map((text) => `, where: ${text}`),
+      ),
+      selection(
+        [...measures, fc.subarray(groupings, { minLength: 1 }).map((names) => `key { ${names.join(' ')} }`)],
+        'ThingGroup',
+      ),
+    )
+    .map(
+      ([by, args, text, fields]) =>
+        `thingsGrouped(by: [${by.join(', ')}]${args}${args.includes('where') ? '' : text}) ${fields}`,
+    );
 
-const root: Text = fc.oneof(
-  aggregate,
-  grouped,
-  fc
-    .tuple(fc.constantFrom(...ids, 'nobody'), row('Thing', 2))
-    .map(([id, text]) => `thing(thingId: ${jsonString(id)}) ${text}`),
-  row('Thing', 1).map((text) => `thing(thingId: $id) ${text}`),
-  fc
-    .tuple(fc.constantFrom(...owners), row('Owner', 2))
-    .map(([id, text]) => `owner(ownerId: ${jsonString(id)}) ${text}`),
-  fc
-    .tuple(fc.constantFrom(...days), fc.integer({ min: 0, max: 3 }), row('Place', 1))
-    .map(([day, lane, text]) => `place(day: "${day}", lane: ${lane}) ${text}`),
-  fc.tuple(pageArguments('Thing'), page('Thing', 1)).map(([args, text]) => `things${args} ${text}`),
-  fc.tuple(pageArguments('Owner'), page('Owner', 1)).map(([args, text]) => `owners${args} ${text}`),
-  fc.tuple(pageArguments('Place'), page('Place', 1)).map(([args, text]) => `places${args} ${text}`),
+function root(reach: number): Text {
+  const [one, two] = [Math.min(1, reach), Math.min(2, reach)];
+  return fc.oneof(
+    aggregate(reach),
+    grouped(reach),
+    fc
+      .tuple(fc.constantFrom(...ids, 'nobody'), row('Thing', two))
+      .map(([id, text]) => `thing(thingId: ${jsonString(id)}) ${text}`),
+    row('Thing', one).map((text) => `thing(thingId: $id) ${text}`),
+    fc
+      .tuple(fc.constantFrom(...owners), row('Owner', two))
+      .map(([id, text]) => `owner(ownerId: ${jsonString(id)}) ${text}`),
+    fc
+      .tuple(fc.constantFrom(...days), fc.integer({ min: 0, max: 3 }), row('Place', one))
+      .map(([day, lane, text]) => `place(day: "${day}", lane: ${lane}) ${text}`),
+    fc.tuple(pageArguments('Thing', two), page('Thing', one)).map(([args, text]) => `things${args} ${text}`),
+    fc.tuple(pageArguments('Owner', two), page('Owner', one)).map(([args, text]) => `owners${args} ${text}`),
+    fc.tuple(pageArguments('Place', two), page('Place', one)).map(([args, text]) => `places${args} ${text}`),
+  );
+}
+
+/** Reads across relations, and selects everything that it finds. */
+const foundByRelations: Text = fc.oneof(
+  related('Thing', 2).map((text) => `things(where: { ${text} }, first: 50) { nodes { thingId } }`),
+  related('Thing', 3).map((text) => `thingsAggregate(where: { ${text} }) { count min { thingId } max { thingId } }`),
+  related('Owner', 2).map((text) => `owners(where: { ${text} }) { nodes { ownerId } }`),
+  related('Place', 2).map((text) => `places(where: { ${text} }) { nodes { name } }`),
 );
 
-export const randomOperation: fc.Arbitrary<RandomOperation> = fc
-  .record({
-    roots: fc.array(root, { minLength: 1, maxLength: 2 }),
-    // Each operation reads across relations, and selects everything that it finds.
-    found: fc.oneof(
-      related('Thing', 2).map((text) => `things(where: { ${text} }, first: 50) { nodes { thingId } }`),
-      related('Thing', 3).map(
-        (text) => `thingsAggregate(where: { ${text} }) { count min { thingId } max { thingId } }`,
+const foundByColumns: Text = fc.oneof(
+  where('Thing', 0).map((text) => `things(where: ${text}, first: 50) { nodes { thingId } }`),
+  where('Thing', 0).map((text) => `thingsAggregate(where: ${text}) { count min { thingId } max { thingId } }`),
+  where('Owner', 0).map((text) => `owners(where: ${text}) { nodes { ownerId } }`),
+  where('Place', 0).map((text) => `places(where: ${text}) { nodes { name } }`),
+);
+
+const operationsWithin = (reach: number): fc.Arbitrary<RandomOperation> =>
+  fc
+    .record({
+      roots: fc.array(root(reach), { minLength: 1, maxLength: 2 }),
+      found: reach === 0 ? foundByColumns : foundByRelations,
+      id: fc.constantFrom(...ids, 'nobody'),
+      first: fc.constantFrom(0, 1, 2, 3, 20, 30, 49, null, 50, 51),
+      labels: fc.subarray([...labels, 'x']),
+      where: fc.constantFrom(
+        null,
+        {},
+        { flag: { eq: false } },
+        { day: { in: ['2026-01-31'] } },
+        { label: { eq: 'south' } },
+        { label: { eq: 'north' } },
+        { count: { gt: 1 }, or: [{ flag: { eq: true } }, { amount: { lt: '1' } }] },
+        { label: null },
       ),
-      related('Owner', 2).map((text) => `owners(where: { ${text} }) { nodes { ownerId } }`),
-      related('Place', 2).map((text) => `places(where: { ${text} }) { nodes { name } }`),
-    ),
-    id: fc.constantFrom(...ids, 'nobody'),
-    first: fc.constantFrom(0, 1, 2, 3, 20, 30, 49, null, 50, 51),
-    labels: fc.subarray([...labels, 'x']),
-    where: fc.constantFrom(
-      null,
-      {},
-      { flag: { eq: false } },
-      { day: { in: ['2026-01-31'] } },
-      { label: { eq: 'south' } },
-      { label: { eq: 'north' } },
-      { count: { gt: 1 }, or: [{ flag: { eq: true } }, { amount: { lt: '1' } }] },
-      { label: null },
-    ),
-    yes: fc.boolean(),
-  })
-  .map(({ roots, found, yes, ...variables }) => ({
-    query: `query ($id: ID!, $first: Int, $labels: [String!]!, $where: ThingFilter, $yes: Boolean!, $no: Boolean = false) { __typename ${roots
-      .map((text, index) => (index === 0 ? text : `r${index}: ${text}`))
-      .join(
-        ' ',
-      )} found: ${found} use: thing(thingId: $id) @include(if: $yes) { label } unused: things(first: 0, where: { label: { in: $labels } }) { nodes { thingId } } u: things(where: $where, first: $first) { totalCount } v: __typename @skip(if: $no) }`,
-    variables: { ...variables, yes },
-  }))
-  // The gateway accepts at most 50 directives, and an operation with more than 500 fields is executed.
-  .filter(({ query }) => query.split('@').length <= 50 && fieldsIn(query) <= 500);
+      yes: fc.boolean(),
+    })
+    .map(({ roots, found, yes, ...variables }) => ({
+      query: `query ($id: ID!, $first: Int, $labels: [String!]!, $where: ThingFilter, $yes: Boolean!, $no: Boolean = false) { __typename ${roots
+        .map((text, index) => (index === 0 ? text : `r${index}: ${text}`))
+        .join(
+          ' ',
+        )} found: ${found} use: thing(thingId: $id) @include(if: $yes) { label } unused: things(first: 0, where: { label: { in: $labels } }) { nodes { thingId } } u: things(where: $where, first: $first) { totalCount } v: __typename @skip(if: $no) }`,
+      variables: { ...variables, yes },
+    }))
+    // The gateway accepts at most 50 directives, and an operation with more than 500 fields is executed.
+    .filter(({ query }) => query.split('@').length <= 50 && fieldsIn(query) <= 500);
+
+export const randomOperation = operationsWithin(Number.POSITIVE_INFINITY);
+
+/** Operations that follow no relation. */
+export const unrelatedOperation = operationsWithin(0);
 
 function fieldsIn(query: string): number {
   let fields = 0;

@@ -1,6 +1,13 @@
 import { afterAll, expect, test } from 'vitest';
 import { migrateStore } from '../../src/store/citus/place-store.ts';
-import { bothAnswers, expectNaiveResponses, plain, startOperations } from '../refold/operations-setting.ts';
+import { distributedThings } from '../refold/distributed-things.ts';
+import {
+  bothAnswers,
+  expectNaiveResponses,
+  expectNaiveResponsesOfRows,
+  plain,
+  startOperations,
+} from '../refold/operations-setting.ts';
 import { startCitusCluster } from '../support/citus-cluster.ts';
 import { effort } from '../support/effort.ts';
 
@@ -24,5 +31,23 @@ test.each([
   const [one, executed] = await bothAnswers(setting, ask);
   expect(one).toEqual(executed);
   expect(one.answer.data.things.nodes).toHaveLength(7);
+  await setting.stop();
+});
+
+// As above.
+test('operations over rows that are distributed over the workers have the responses of a naive evaluation, and those that follow relations are refused', {
+  timeout: 1_800_000,
+}, async () => {
+  const store = { url: await cluster.createDatabase(), placement: 'partition' } as const;
+  await migrateStore(store);
+  const setting = await startOperations(store, distributedThings);
+  const [held] = await cluster.run<{ workers: number }>(
+    store.url,
+    "select count(distinct nodename || nodeport)::int as workers from citus_shards where table_name = 'read_models.thing_v1'::regclass",
+  );
+  expect(held?.workers).toBe(2);
+  const { answered, refused } = await expectNaiveResponsesOfRows(setting, Number(process.env.RUNS ?? effort(150, 30)));
+  expect(answered).toBeGreaterThan(refused);
+  expect(refused).toBeGreaterThan(0);
   await setting.stop();
 });
