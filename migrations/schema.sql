@@ -245,7 +245,8 @@ create table refold.partition_checkpoints (
   anchor text,
   epoch bigint not null default 0,
   batch jsonb,
-  rewritten boolean not null default false
+  rewritten boolean not null default false,
+  rewrites bigint not null default 0
 ) with (fillfactor=50);
 
 alter table refold.partition_checkpoints add constraint partition_checkpoints_pkey PRIMARY KEY (partition, table_name);
@@ -308,7 +309,8 @@ create table refold.processors (
   retries bigint not null default 0,
   retrying jsonb,
   started_at timestamp with time zone,
-  updated_at timestamp with time zone not null default now()
+  updated_at timestamp with time zone not null default now(),
+  rewrites bigint not null default 0
 ) with (fillfactor=50);
 
 alter table refold.processors add constraint processors_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { createRefold, defineConfig, defineProjection, type Projection, type Refold, t } from '../../src/index.ts';
-import { listDeadLetters } from '../../src/runtime/dead-letters/dead-letters.ts';
+import { listDeadLetters, retryDeadLetters } from '../../src/runtime/dead-letters/dead-letters.ts';
 import { cancelRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
 import { migrateStore } from '../../src/store/citus/place-store.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
@@ -239,10 +239,36 @@ test('dead letters of events that are folded again are the same, and a partition
       expect(await storedTable(store, projection)).toEqual(rows);
       continue;
     }
-    await untilSaid(/has lost the dead letters or skipped events of rows.*Rebuild them: refold rebuild tally@1\.$/);
+    await untilSaid(
+      /has lost dead letters, skipped events or a retry of them.*Rebuild them: refold rebuild tally@1\.$/,
+    );
     await until(async () => (await app.status()).some(({ error }) => error?.code === 'HISTORY_CHANGED'));
     await app.rebuilds.request(projection.id, { ...step, wait: true });
     await caughtUp(app, projection.id);
     expect((await letters()).length).toBeGreaterThan(before.length - 1);
   }
+});
+
+test.each([
+  'rows',
+  'registry',
+] as const)('after a retry of dead letters that a worker with the %s has lost, the version is held until a rebuild', async (what) => {
+  const failing = tally({ fails: true });
+  let app = await start(failing);
+  await credit(app, [...ids, ...ids], '13');
+  await caughtUp(app, failing.id);
+  await app.stop();
+  const projection = tally();
+  app = await start(projection);
+  const back = await olderDisk(await workerWith(what));
+  const letters = { db: store, log: app.log, readSchema: 'read_models', projection };
+  await retryDeadLetters(letters, step);
+  await expectFold(app, projection);
+
+  await putBack(back);
+  await untilSaid(/has lost dead letters, skipped events or a retry of them/);
+  await until(async () => (await app.status()).some(({ error }) => error?.code === 'HISTORY_CHANGED'));
+  await app.rebuilds.request(projection.id, { ...step, wait: true });
+  await expectFold(app, projection);
+  expect(await listDeadLetters(letters)).toEqual([]);
 });

@@ -110,7 +110,7 @@ async function redeliver(
     const { state, heldReason, tableName } = await expectDeclaredTable(tx, projection);
     // Keeps the processor from folding later events of these rows meanwhile.
     await lockPartitions(tx, name, version);
-    if (isDistributed(tx, projection)) await announceRewrite(tx, tableName);
+    if (isDistributed(tx, projection)) await announceRewrite(tx, { ...projection, tableName });
     const letters = ids
       ? await readDeadLettersBeside(tx, tableName, ids)
       : await readDeadLetters(tx, tableName, key === undefined ? undefined : canonicalKey(key));

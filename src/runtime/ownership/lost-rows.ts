@@ -24,7 +24,7 @@ export function createLostRows(db: Queryable): () => Promise<readonly string[]> 
     // A batch is at first in the rows only.
     const differing = (await readDifferingUnits(db)).map((unit) => ({
       unit: unitText(unit),
-      text: `${unitText(unit)} ${unit.registered} ${unit.checkpoint}`,
+      text: `${unitText(unit)} ${unit.registered} ${unit.checkpoint} ${unit.rewrites}`,
     }));
     const lost = differing.filter(({ text }) => before.has(text) && !reported.has(text));
     before = new Set(differing.map(({ text }) => text));
@@ -59,9 +59,9 @@ export async function claimRows(
   if (!found) return null;
   const { name, version } = projection;
   const { cause, checkpoint } = found;
-  if (cause === 'left out lost') {
+  if (cause === 'rows unknown') {
     onRowsLost?.();
-    return stoppedProcessor(id, claim, lostError(projection, claim, leftOutLost(id, projection)));
+    return stoppedProcessor(id, claim, lostError(projection, claim, rowsUnknown(id, projection)));
   }
   if (cause !== 'unrecorded') {
     onRowsLost?.();
@@ -101,6 +101,6 @@ function lostText(
     : `${id}: the worker of the Citus cluster that has the registry has lost its checkpoint. It was ${registered}, and is set to ${rows} again, which the rows have. ${wayOut}`;
 }
 
-function leftOutLost(id: string, { name, version }: Projection): string {
-  return `${id}: the worker of the Citus cluster that has the registry has lost the dead letters or skipped events of rows, as after a fail-over that lost its last transactions. The rows are served as they are and not maintained. Rebuild them: refold rebuild ${name}@${version}.`;
+function rowsUnknown(id: string, { name, version }: Projection): string {
+  return `${id}: a worker of the Citus cluster has lost dead letters, skipped events or a retry of them, as after a fail-over that lost its last transactions. Which events the rows lack is unknown. They are served as they are and not maintained. Rebuild them: refold rebuild ${name}@${version}.`;
 }

@@ -28,7 +28,7 @@ const unitTables: Readonly<Record<ProcessorKind, UnitTable>> = {
     isUnit: 'name = $1 and version = $2 and partition = $3',
     moves: `, floors = case when (floors ->> 'until')::bigint > $6 then floors end`,
     notifies: `name || '@' || version || case when partitions = 1 then '' else '/' || partition || '/' || partitions end || ':' || checkpoint`,
-    more: ', partitions, floors',
+    more: ', partitions, floors, rewrites',
   },
   // A rebuild is always one unit.
   rebuild: {
@@ -51,6 +51,8 @@ export interface ProcessorClaim extends ProcessorUnit {
   readonly partitions: number;
   /** Positions that were folded beyond the checkpoint when the version had another number of partitions. */
   readonly floors: readonly FloorLayer[];
+  /** How often rows of the version were written outside of a batch. */
+  readonly rewrites: bigint;
   /**
    * The server's start time when the unit was claimed. Rows folded in memory become invalid with a restart: after a failover, their events
    * may be lost.
@@ -92,7 +94,7 @@ export async function claimProcessor(db: Queryable, unit: ProcessorUnit, owner: 
       name,
       version,
     });
-  const { epoch, checkpoint, anchor, partitions = 1, floors = null, serverStart } = claimed;
+  const { epoch, checkpoint, anchor, partitions = 1, floors = null, rewrites = 0n, serverStart } = claimed;
   const ofLog = log && (await readLostHistory(log, checkpoint, anchor));
   return {
     kind,
@@ -103,6 +105,7 @@ export async function claimProcessor(db: Queryable, unit: ProcessorUnit, owner: 
     checkpoint,
     partitions,
     floors: readFloors(floors),
+    rewrites,
     serverStart,
     lost: ofLog ? ofLog.lost : claimed.lost,
     logStart: ofLog?.serverStart ?? null,
@@ -110,7 +113,7 @@ export async function claimProcessor(db: Queryable, unit: ProcessorUnit, owner: 
 }
 
 type ClaimedRow = Pick<TableRow<'refold.processors'>, 'epoch' | 'checkpoint' | 'anchor'> &
-  Partial<Pick<TableRow<'refold.processors'>, 'partitions' | 'floors'>> &
+  Partial<Pick<TableRow<'refold.processors'>, 'partitions' | 'floors' | 'rewrites'>> &
   Pick<ProcessorClaim, 'serverStart' | 'lost'>;
 
 export interface Advance {

@@ -69,7 +69,7 @@ export async function resetVersion(db: Queryable, version: NewVersion): Promise<
     text: `
       with reset as (
         update refold.processors
-        set checkpoint = $7, anchor = null, epoch = epoch + 1, status = 'idle', error = null, floors = null, events_folded = 0, rows_written = 0, events_skipped = 0, retrying = null, updated_at = now()
+        set checkpoint = $7, anchor = null, epoch = epoch + 1, status = 'idle', error = null, floors = null, rewrites = 0, events_folded = 0, rows_written = 0, events_skipped = 0, retrying = null, updated_at = now()
         where name = $1 and version = $2
       ), forgotten as (
         delete from refold.changes where name = $1 and version = $2

@@ -257,6 +257,7 @@ function restartProcessors(tables: QueryCreator<RefoldTables>, { name, version, 
       status: 'idle',
       error: null,
       floors: null,
+      rewrites: 0n,
       updated_at: sql`now()`,
       events_skipped: sql`case when partition = 0 then ${countOfSkips(tableName)} else 0 end`,
     })

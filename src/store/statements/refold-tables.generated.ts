@@ -187,6 +187,7 @@ interface PartitionCheckpointsTable {
   epoch: Generated<Int8>;
   batch: Json<StoredBatch> | null;
   rewritten: Generated<boolean>;
+  rewrites: Generated<Int8>;
 }
 
 interface ProcessesTable {
@@ -222,6 +223,7 @@ interface ProcessorsTable {
   retrying: Json<ProcessorRetry> | null;
   started_at: string | null;
   updated_at: Generated<string>;
+  rewrites: Generated<Int8>;
 }
 
 interface ProjectionsTable {

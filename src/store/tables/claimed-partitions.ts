@@ -20,12 +20,16 @@ export interface FoundPartition {
    * - `unrecorded`: the last batch of the former owner is recorded now.
    * - `rows lost`: a worker has lost its last transactions. The registry has gone back to the rows that are left.
    * - `registry lost`: the worker of the registry has. It has followed the rows.
-   * - `left out lost`: so has it, with what it had recorded of events that the rows leave out. Nothing is recorded.
+   * - `rows unknown`: one of both has lost dead letters, skipped events or a retry of them. Which events the rows lack is unknown, and nothing is
+   *   recorded.
    */
-  readonly cause: 'unrecorded' | 'rows lost' | 'registry lost' | 'left out lost';
+  readonly cause: 'unrecorded' | 'rows lost' | 'registry lost' | 'rows unknown';
 }
 
-type ClaimedRows = Pick<TableRow<'refold.partition_checkpoints'>, 'checkpoint' | 'anchor' | 'batch' | 'rewritten'>;
+type ClaimedRows = Pick<
+  TableRow<'refold.partition_checkpoints'>,
+  'checkpoint' | 'anchor' | 'batch' | 'rewritten' | 'rewrites'
+>;
 
 /**
  * Makes the owner of a claim that of the rows, too: batches of former owners fail from now on, and one that is being committed ends first. Records
@@ -47,12 +51,12 @@ export async function claimPartition(
       update ${distributedWith}
       set epoch = $3
       where partition = $1 and table_name = $2 and epoch < $3
-      returning checkpoint, anchor, batch, rewritten`,
+      returning checkpoint, anchor, batch, rewritten, rewrites`,
     values: [claim.partition, projection.tableName, claim.epoch],
   });
   const [found] = rows;
   if (!found) throw fenced(claim);
-  if (found.checkpoint === claim.checkpoint && !found.rewritten) return null;
+  if (found.checkpoint === claim.checkpoint && found.rewrites === claim.rewrites && !found.rewritten) return null;
   return db.transaction(async (tx) => {
     // First, as in every transaction that locks both.
     const version = await lockVersion(tx, projection.name, projection.version);
@@ -73,9 +77,10 @@ export async function claimPartition(
 async function causeOf(
   tx: Queryable,
   { tableName }: Projection,
-  { checkpoint }: ProcessorClaim,
-  { checkpoint: position, batch, rewritten }: ClaimedRows,
+  { checkpoint, rewrites: registered }: ProcessorClaim,
+  { checkpoint: position, batch, rewritten, rewrites }: ClaimedRows,
 ): Promise<FoundPartition['cause'] | null> {
+  if (rewrites !== registered) return 'rows unknown';
   if (position === checkpoint) return null;
   if (position < checkpoint) return 'rows lost';
   const { leftOut } = batch ?? {};
@@ -86,7 +91,7 @@ async function causeOf(
     globalPosition(leftOut.from) >= checkpoint &&
     !(await isRecorded(tx, tableName, leftOut))
   )
-    return 'left out lost';
+    return 'rows unknown';
   return batch && globalPosition(batch.from) === checkpoint ? 'unrecorded' : 'registry lost';
 }
 

@@ -137,10 +137,20 @@ export async function settledPositions(db: Queryable, tableName: string): Promis
  * Announces rows that are written outside of a batch, before they are. Owners lose their claims. The next owner waits for the end of this
  * transaction on all workers, and lets subscribers read again. The caller holds the locks on the processors.
  */
-export async function announceRewrite(tx: Queryable, tableName: string): Promise<void> {
+export async function announceRewrite(
+  tx: Queryable,
+  { name, version, tableName }: Pick<Projection, 'name' | 'version' | 'tableName'>,
+): Promise<void> {
   await tx.query({
-    text: `update ${distributedWith} set epoch = epoch + 1, rewritten = true where table_name = $1`,
+    text: `
+      update ${distributedWith}
+      set epoch = epoch + 1, rewritten = true, rewrites = rewrites + 1
+      where table_name = $1`,
     values: [tableName],
+  });
+  await tx.query({
+    text: 'update refold.processors set rewrites = rewrites + 1 where name = $1 and version = $2',
+    values: [name, version],
   });
 }
 
