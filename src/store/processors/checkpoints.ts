@@ -97,10 +97,7 @@ export async function claimProcessor(db: Queryable, unit: ProcessorUnit, owner: 
   const { epoch, checkpoint, anchor, partitions = 1, floors = null, rewrites = 0n, serverStart } = claimed;
   const ofLog = log && (await readLostHistory(log, checkpoint, anchor));
   return {
-    kind,
-    name,
-    version,
-    partition,
+    ...{ kind, name, version, partition },
     epoch,
     checkpoint,
     partitions,
