@@ -30,11 +30,12 @@ let env: Record<string, string>;
  * of a file.
  *
  * @param startStore starts a store for each test
+ * @param partitions of each read model of the sales, if not one
  */
-export function examplesApart(startStore: () => Promise<StoreServer>): void {
+export function examplesApart(startStore: () => Promise<StoreServer>, partitions?: number): void {
   around(startStore);
   testShop();
-  testSales();
+  testSales(partitions);
 }
 
 function around(startStore: () => Promise<StoreServer>): void {
@@ -113,8 +114,7 @@ async function expectExactReadModels(lines: AsyncIterable<string> | Iterable<str
 }
 
 /** Imports the file, and lets a worker build every read model. */
-async function importAndBuild(file: string, lines: number): Promise<void> {
-  const config = join(examples, 'online-retail/app.ts');
+async function importAndBuild(file: string, lines: number, config: string): Promise<void> {
   const imported = await runCli(['import', 'online-retail', file, '--config', config, '--json'], { env });
   expect(JSON.parse(imported.stdout)).toMatchObject({ written: lines, skipped: 0 });
   const worker = startCli(['start', '--role', 'worker', '--config', config], { env });
@@ -129,18 +129,32 @@ async function importAndBuild(file: string, lines: number): Promise<void> {
   await expectAllApart(retail.projections);
 }
 
+/** The configuration of the sales, edited if they have several partitions. */
+async function salesConfig(partitions: number | undefined): Promise<string> {
+  const app = join(examples, 'online-retail/app.ts');
+  if (partitions === undefined) return app;
+  const path = join(folder, 'app.ts');
+  const text = `
+    import retail from ${JSON.stringify(app)};
+    const projections = retail.projections.map((projection) => Object.freeze({ ...projection, partitions: ${partitions} }));
+    export default { ...retail, projections };`;
+  await writeFile(path, text);
+  return path;
+}
+
 const whole = 541_909;
 const file = realFiles.retail.path;
 const count = linesToRead(100_000, 5_000);
 
-function testSales(): void {
+function testSales(partitions: number | undefined): void {
   test('the sales of a shop are imported, and every read model is exact', { timeout: 900_000 }, async () => {
     const isWhole = file !== undefined && count > whole;
     const lines =
       file === undefined ? generateSales(7, 5_000) : isWhole ? linesOf(file) : await firstLinesOf(file, count);
     const path = isWhole ? file : join(folder, 'sales.jsonl');
     if (!isWhole) await writeFile(path, [...(lines as readonly string[])].join('\n'));
-    await importAndBuild(path, isWhole ? whole : (lines as readonly string[]).length);
+    const config = await salesConfig(partitions);
+    await importAndBuild(path, isWhole ? whole : (lines as readonly string[]).length, config);
     const oracle = await expectExactReadModels(lines);
     if (isWhole) {
       expect(oracle).toMatchObject({ lines: whole, total: '9747747.934' });

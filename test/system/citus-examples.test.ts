@@ -1,15 +1,19 @@
-import { afterAll } from 'vitest';
+import { afterAll, describe } from 'vitest';
+import type { Placement } from '../../src/config/read-store-options.ts';
 import { migrateStore } from '../../src/store/citus/place-store.ts';
 import { examplesApart } from '../examples/apart.ts';
 import { startCitusCluster } from '../support/citus-cluster.ts';
+import type { StoreServer } from '../support/store-setting.ts';
 
 const cluster = await startCitusCluster();
 afterAll(() => cluster.stop());
 
-examplesApart(async () => {
+const startStore = (placement: Placement) => async (): Promise<StoreServer> => {
   const url = await cluster.createDatabase();
-  const placement = 'schema';
   await migrateStore({ url, placement });
   const { kill, restart } = cluster.coordinator;
   return { url, placement, kill, restart, stop: async () => {} };
-});
+};
+
+describe('on one worker', () => examplesApart(startStore('schema')));
+describe('distributed over the workers', () => examplesApart(startStore('partition'), 4));
