@@ -155,6 +155,7 @@ function testSales(partitions: number | undefined): void {
     if (!isWhole) await writeFile(path, [...(lines as readonly string[])].join('\n'));
     const config = await salesConfig(partitions);
     await importAndBuild(path, isWhole ? whole : (lines as readonly string[]).length, config);
+    for (const version of await readRegistry(store)) expect(version.partitions).toHaveLength(partitions ?? 1);
     const oracle = await expectExactReadModels(lines);
     if (isWhole) {
       expect(oracle).toMatchObject({ lines: whole, total: '9747747.934' });
