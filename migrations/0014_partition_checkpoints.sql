@@ -14,7 +14,7 @@ create table refold.partition_checkpoints (
   anchor text,
   -- the epoch of the last claim in refold.processors; batches of older claims fail
   epoch bigint not null default 0,
-  -- the last batch, as src/store/tables/partition-checkpoints.ts writes it: whoever claims the partition records it in the registry, if its owner
+  -- the last batch, as src/store/distributed/partition-checkpoints.ts writes it: whoever claims the partition records it in the registry, if its owner
   -- could not
   batch jsonb,
   -- whether rows were changed outside of a batch, and subscribers must read them again

@@ -48,9 +48,13 @@ export const rooms: Readonly<Record<string, Room>> = {
     uses: ['postgres', 'processors', 'server', 'statements'],
   },
   'store/columns': { purpose: 'kinds of columns and their values in SQL', uses: [] },
+  'store/distributed': {
+    purpose: 'rows that a Citus cluster distributes by partition, and their checkpoints',
+    uses: ['columns', 'postgres', 'processors', 'registry', 'server', 'statements'],
+  },
   'store/tables': {
     purpose: 'read tables: made, written, compared, copied, dropped',
-    uses: ['columns', 'postgres', 'processors', 'registry', 'server', 'statements'],
+    uses: ['columns', 'distributed', 'postgres', 'processors', 'registry', 'server', 'statements'],
   },
   'store/set-based': {
     purpose: 'the SQL of evolveSql: batches merged into read tables',

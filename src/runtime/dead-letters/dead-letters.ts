@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { storedIn } from '../../projections/projection/projection.ts';
+import { announceRewrite } from '../../store/distributed/partition-checkpoints.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import {
   type DeadLetter,
@@ -13,7 +14,6 @@ import { type Discard, insertDiscards, listDiscards, recallDiscards } from '../.
 import { lockPartitions } from '../../store/processors/partitions.ts';
 import { recordOperation } from '../../store/registry/transitions.ts';
 import { isDistributed } from '../../store/statements/placed.ts';
-import { announceRewrite } from '../../store/tables/partition-checkpoints.ts';
 import { expectDeclaredTable, expectVersion, refused, type TransitionReason } from '../versions/expect-version.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
 import { type LetterTable, type Redelivery, redeliverRows } from './redeliver-letters.ts';

@@ -1,13 +1,12 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
+import { claimPartition, readDifferingUnits } from '../../store/distributed/claimed-partitions.ts';
+import { settledPositions } from '../../store/distributed/partition-checkpoints.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import { unitText } from '../../store/server/processor-unit.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
-import { claimPartition } from '../../store/tables/claimed-partitions.ts';
-import { readDifferingUnits } from '../../store/tables/lost-rows.ts';
-import { settledPositions } from '../../store/tables/partition-checkpoints.ts';
 import type { MaintainedProcessor } from '../processors/maintained-unit.ts';
 import { stoppedProcessor } from '../processors/stopped-processor.ts';
 

@@ -5,6 +5,13 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import { rowRefused } from '../../projections/fold/fold-failures.ts';
 import { keysText, keyText, type Projection } from '../../projections/projection/projection.ts';
 import type { VersionState } from '../../projections/projection/version-map.ts';
+import {
+  advancePartition,
+  advanceRebuild,
+  noteLeftOut,
+  recordBatch,
+  type WrittenBatch,
+} from '../../store/distributed/partition-checkpoints.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { sqlStateOf } from '../../store/postgres/database-errors.ts';
 import type { Transaction } from '../../store/postgres/transaction.ts';
@@ -20,13 +27,6 @@ import { recordSkips } from '../../store/processors/left-out.ts';
 import { shareState } from '../../store/registry/registry.ts';
 import { isDistributed } from '../../store/statements/placed.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
-import {
-  advancePartition,
-  advanceRebuild,
-  noteLeftOut,
-  recordBatch,
-  type WrittenBatch,
-} from '../../store/tables/partition-checkpoints.ts';
 import { createReadTable, type ReadTable } from '../../store/tables/read-table.ts';
 import { refusalOf } from '../../store/tables/refused-rows.ts';
 import { expectOrder, writeAcceptable } from '../../store/tables/write-rows.ts';

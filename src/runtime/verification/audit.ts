@@ -5,11 +5,11 @@ import type { Row } from '../../projections/columns/row-codec.ts';
 import type { Discarded } from '../../projections/fold/discarded.ts';
 import { furthest, type Partition } from '../../projections/projection/partition.ts';
 import { keyText, type Projection, type RowKey, storedIn } from '../../projections/projection/projection.ts';
+import { readVersionOfRows } from '../../store/distributed/partition-checkpoints.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import { readVisible } from '../../store/log/read-events.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { readAllLeftOut } from '../../store/processors/left-out.ts';
-import { readVersionOfRows } from '../../store/tables/partition-checkpoints.ts';
 import { createReadTable } from '../../store/tables/read-table.ts';
 import { scanTable } from '../../store/tables/table-scan.ts';
 import {

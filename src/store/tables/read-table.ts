@@ -6,6 +6,7 @@ import type { Projection, RowKey } from '../../projections/projection/projection
 import { recordedTraceparent } from '../../tracing.ts';
 import { kindInSql } from '../columns/column-sql.ts';
 import { copiedRows } from '../columns/copied-rows.ts';
+import { distributedRows, distributingTexts } from '../distributed/distributed-rows.ts';
 import type { Transaction } from '../postgres/transaction.ts';
 import { changesAlong } from '../processors/changes.ts';
 import type { AlongWithAdvance } from '../processors/checkpoints.ts';
@@ -13,7 +14,6 @@ import { type RecordedChanges, recordChangesText, recordChangesValues } from '..
 import { qualified, quoted } from '../statements/identifiers.ts';
 import { isDistributed, partitionColumn, placingTexts } from '../statements/placed.ts';
 import type { Queryable } from '../statements/statement.ts';
-import { distributedRows, distributingTexts } from './distributed-rows.ts';
 import { caseInsensitiveSql } from './row-values.ts';
 import { requireTextSearch, trigramOperators } from './text-search.ts';
 
