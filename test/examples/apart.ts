@@ -136,8 +136,9 @@ async function salesConfig(partitions: number | undefined): Promise<string> {
   const path = join(folder, 'app.ts');
   const text = `
     import retail from ${JSON.stringify(app)};
+    import { defineConfig } from ${JSON.stringify(join(examples, '../src/index.ts'))};
     const projections = retail.projections.map((projection) => Object.freeze({ ...projection, partitions: ${partitions} }));
-    export default { ...retail, projections };`;
+    export default defineConfig({ projections, imports: retail.imports });`;
   await writeFile(path, text);
   return path;
 }
