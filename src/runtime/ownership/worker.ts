@@ -132,7 +132,10 @@ class PeriodicWorker implements Worker {
     const keptStopped = [...this.#units.values()].filter(({ isStopped }) => isStopped);
     const { units, oldTables, stopped, workerStart } = await this.#options.work();
     if (this.#workerStart !== undefined && this.#workerStart !== workerStart)
-      this.#discard(this.#units.values(), 'the worker of the Citus cluster that has the registry was started again');
+      this.#discard(
+        this.#units.values(),
+        'the worker of the Citus cluster that has the registry was started again, or is another one',
+      );
     this.#workerStart = workerStart;
     await this.#adjustUnits(units);
     await this.#letOthersRetry(keptStopped.filter(({ name }) => !stopped.has(name)));
