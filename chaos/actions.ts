@@ -6,6 +6,7 @@ import { sqlStateOf } from '../src/store/postgres/database-errors.ts';
 import { seeded } from '../test/support/account-traffic.ts';
 import type { TcpProxy } from '../test/support/tcp-proxy.ts';
 import { until } from '../test/support/until.ts';
+import { apart } from './apart.ts';
 import { families } from './domain.ts';
 import { draftAppend } from './drafts.ts';
 import type { FailOvers } from './fail-overs.ts';
@@ -15,6 +16,8 @@ import { createOperator, NothingToDo } from './operator.ts';
 import type { Place } from './place.ts';
 import type { Action, At, NetworkOf } from './plan.ts';
 import type { AppProcess } from './processes.ts';
+import { type Running, wake, withOneOf } from './running.ts';
+import { createStoreFaults } from './store-faults.ts';
 import { beginEntry, isAway, streamsOf } from './traffic.ts';
 import { whatIsLeft } from './what-is-left.ts';
 import type { World } from './world.ts';
@@ -26,17 +29,11 @@ export interface Actions {
   ended(): Promise<void>;
 }
 
-/** A place, and the process that runs there. */
-interface Running {
-  readonly place: Place;
-  readonly process: AppProcess;
-}
-
 /** A writer whose network is broken may write nothing for this long. */
 const maxMsForATail = 10_000;
 
 export function createActions(world: World, failOvers: FailOvers): Actions {
-  const { db, log, server, options } = world;
+  const { db, stores, log, server, options } = world;
   const operate = createOperator(world);
   const stranger = createEventLog(db, families);
   const lasting = new Set<Promise<void>>();
@@ -48,9 +45,14 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
       .catch(
         (error: unknown) => void world.incidents.push(error instanceof Error ? String(error.stack) : String(error)),
       )
-      .finally(() => lasting.delete(noted));
+      .finally(() => {
+        lasting.delete(noted);
+        failOvers.disturbed(false);
+      });
     lasting.add(noted);
   }
+
+  const storeFaults = createStoreFaults({ world, failOvers, last, quiet: ended });
 
   async function perform(action: Action): Promise<string> {
     const watched = 'watched' in action && action.watched;
@@ -97,7 +99,7 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
         return '';
       }
       case 'cut sessions':
-        return attempt(async () => `${await cutSessions(action.share, action.draw)} sessions`);
+        return attempt(async () => `${await cutSessions(action)} sessions`);
       case 'restart PostgreSQL':
         await server.restart(action.how);
         return '';
@@ -108,6 +110,10 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
       case 'disk full':
         await server.runOutOfDisk(action.ms);
         return '';
+      case 'restart the store':
+      case 'store away':
+      case 'cut off from the store':
+        return storeFaults.perform(action);
       case 'append slowly':
         last(appendSlowly(action.seconds, action.commits));
         return '';
@@ -130,7 +136,9 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
   }
 
   function networkOf(at: NetworkOf): FaultyNetwork {
-    const proxy = at === 'traffic' ? world.trafficNetwork : placesOf(at)[at.index]?.network.proxy;
+    const place = at === 'traffic' ? undefined : placesOf(at)[at.index];
+    const ofPlace = at !== 'traffic' && at.to === 'store' ? place?.storeNetwork : place?.network;
+    const proxy = at === 'traffic' ? world.trafficNetwork : ofPlace?.proxy;
     if (!proxy) throw new Error(`There is no ${JSON.stringify(at)}.`);
     const network = networks.get(proxy) ?? { proxy, healed: new AbortController() };
     networks.set(proxy, network);
@@ -201,8 +209,9 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
     );
   }
 
-  async function cutSessions(share: number, draw: number): Promise<number> {
-    const rows = await db.query<{ ended: boolean }>({
+  async function cutSessions({ share, draw, of }: Extract<Action, { kind: 'cut sessions' }>): Promise<number> {
+    const ofStore = of === 'store' ? stores.stores.of({ store: apart }).db : db;
+    const rows = await ofStore.query<{ ended: boolean }>({
       text: `
         select pg_terminate_backend(pid) as ended
         from pg_stat_activity
@@ -236,37 +245,19 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
     }
   }
 
-  return {
-    perform,
-    async ended() {
-      for (const { proxy, healed } of networks.values()) {
-        healed.abort();
-        proxy.resume();
-      }
-      networks.clear();
-      for (const { process } of places) process?.moveClock(0);
-      await until(() => lasting.size === 0);
-      await world.started();
-    },
-  };
-}
-
-function wake(process: AppProcess): void {
-  if (process.stopped) process.signal('SIGCONT');
-}
-
-/** The process in this place, or in the next place that has a running process. */
-async function withOneOf(
-  places: readonly Place[],
-  index: number,
-  work: (running: Running) => Promise<string>,
-): Promise<string> {
-  const inTurn = places.map((_, turn) => places[(index + turn) % places.length]);
-  for (const place of inTurn) {
-    const process = place?.process;
-    if (place && process && !process.stopped) return work({ place, process });
+  async function ended(): Promise<void> {
+    for (const { proxy, healed } of networks.values()) {
+      healed.abort();
+      proxy.resume();
+    }
+    networks.clear();
+    storeFaults.heal();
+    for (const { process } of places) process?.moveClock(0);
+    await until(() => lasting.size === 0);
+    await world.started();
   }
-  return 'all are down or stalled';
+
+  return { perform, ended };
 }
 
 /** The message that an operator would see. A concurrent fault may make the action fail; the judges find wrong effects afterwards. */

@@ -112,6 +112,11 @@ export async function readSteps(db: Queryable, after = 0n): Promise<AuditedStep[
   });
 }
 
+/** The steps of all stores. A version, and so each of its processors, is in one of them. */
+export async function readStepsOf(stores: readonly { readonly db: Queryable }[]): Promise<AuditedStep[]> {
+  return (await Promise.all(stores.map(({ db }) => readSteps(db)))).flat();
+}
+
 /** A deleted dead letter, as the server recorded it. */
 export interface GoneLetter {
   readonly name: string;

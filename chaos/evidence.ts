@@ -1,7 +1,7 @@
 import { beginning, type RecordedEvent } from '../src/index.ts';
-import { readSteps } from './audit.ts';
+import { readStepsOf } from './audit.ts';
 import type { FailOver } from './fail-overs.ts';
-import type { Evidence } from './judges/judge.ts';
+import type { Evidence, JudgedStore } from './judges/judge.ts';
 import type { World } from './world.ts';
 
 /** How often a worker polls for free work, and the grace for a busy machine until a claim is written. */
@@ -13,13 +13,15 @@ const noticeMs = 5_000;
 /** A disconnected feed resumes within this time on a busy machine. */
 const feedPatienceMs = 30_000;
 
-export interface EvidenceOf extends Pick<World, 'db' | 'log' | 'ledger'> {
+export interface EvidenceOf extends Pick<World, 'db' | 'log' | 'ledger' | 'storeOutages'> {
+  /** Of all stores, that of the log first. */
+  readonly databases: readonly JudgedStore[];
   readonly clients: Pick<World['clients'], 'answers' | 'feeds'>;
   readonly options: Pick<World['options'], 'ownership' | 'leaseSeconds'>;
 }
 
 export async function readEvidence(
-  { db, log, ledger, clients, options }: EvidenceOf,
+  { db, databases, log, ledger, clients, options, storeOutages }: EvidenceOf,
   failOvers: readonly FailOver[],
 ): Promise<Evidence> {
   const events: RecordedEvent[] = [];
@@ -32,16 +34,19 @@ export async function readEvidence(
   const leaseMs = options.leaseSeconds * 1_000;
   return {
     db,
+    stores: databases,
     ledger,
     answers: clients.answers,
     feeds: clients.feeds,
     feedPatienceMs,
     events,
-    steps: await readSteps(db),
+    steps: await readStepsOf(databases),
     failOvers,
     boundMs: {
       kill: (options.ownership === 'lease' ? leaseMs : noticeMs) + lookMs + graceMs,
       stall: leaseMs + lookMs + graceMs,
+      'cut off': leaseMs + lookMs + graceMs,
     },
+    storeOutages,
   };
 }

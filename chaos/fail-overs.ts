@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Database } from '../src/store/postgres/database.ts';
-import { type AuditedStep, readSteps } from './audit.ts';
+import type { ReadStore } from '../src/store/read-store.ts';
+import { type AuditedStep, readStepsOf } from './audit.ts';
 import { cpuWaitMilliseconds } from './cpu-pressure.ts';
 import type { Place } from './place.ts';
 import type { AppProcess } from './processes.ts';
@@ -8,6 +9,8 @@ import { isAway } from './traffic.ts';
 
 /** A processor whose owner is gone. */
 export interface Orphan {
+  /** The name of the store that has it. */
+  readonly store: string;
   readonly name: string;
   readonly version: number;
   readonly partition: number;
@@ -16,7 +19,7 @@ export interface Orphan {
 }
 
 interface Loss {
-  readonly cause: 'kill' | 'stall';
+  readonly cause: FailOver['cause'];
   readonly at: number;
   /** No other action was performed until the work had new owners. */
   readonly watched: boolean;
@@ -24,8 +27,12 @@ interface Loss {
 }
 
 export interface FailOver {
-  readonly cause: 'kill' | 'stall';
+  /** `cut off`: only from the store, which it does not reach. */
+  readonly cause: 'kill' | 'stall' | 'cut off';
+  /** Such as `sales@1`. */
   readonly processor: string;
+  /** The name of the store that has it. */
+  readonly store: string;
   readonly milliseconds: number;
   /** The part of it in which the machine had no processor for a process that could run. The promised bound does not count it. */
   readonly cpuWaitMilliseconds: number;
@@ -34,7 +41,7 @@ export interface FailOver {
 }
 
 export interface FailOvers {
-  /** Another fault begins. */
+  /** Another fault begins, or one that lasts ends. */
   disturbed(watched: boolean): void;
   /** What a process owns and another running process could take over. */
   ownedBy(worker: AppProcess): Promise<readonly Orphan[]>;
@@ -46,25 +53,15 @@ export interface FailOvers {
 /** The measurement stops waiting for an owner after this time. */
 const tooLongMs = 60_000;
 
-/** Measures how long processors have no owner, from the server's records. */
-export function createFailOvers(db: Database, workers: readonly Place[]): FailOvers {
+/** Measures how long processors have no owner, from the servers' records. */
+export function createFailOvers(stores: readonly ReadStore[], workers: readonly Place[]): FailOvers {
   const losses: (Loss & { cpuWait: number })[] = [];
   const faults: number[] = [];
 
   return {
     disturbed: (watched) => void (watched || faults.push(Date.now())),
     async ownedBy(worker) {
-      const owned = await db.query<Orphan>({
-        text: `
-          select name, version, partition, epoch
-          from refold.processors
-          join refold.projections using (name, version)
-          where owner = $1 and state <> 'retired'
-          union all
-          select name, 0, 0, epoch from refold.reactors where owner = $1
-          order by name, version, partition`,
-        values: [worker.owner],
-      });
+      const owned = (await Promise.all(stores.map((store) => readOwned(store, worker.owner)))).flat();
       const others = workers.flatMap(({ process }) =>
         process && process !== worker && !process.stopped ? [process] : [],
       );
@@ -77,11 +74,11 @@ export function createFailOvers(db: Database, workers: readonly Place[]): FailOv
       losses.push(loss);
       if (!given.watched) return;
       const before = await cpuWaitMilliseconds();
-      await settled(db, given.orphans);
+      await settled(stores, given.orphans);
       loss.cpuWait = (await cpuWaitMilliseconds()) - before;
     },
     async measured() {
-      const steps = await readSteps(db);
+      const steps = await readStepsOf(stores);
       return losses.flatMap(({ cause, at, watched, orphans, cpuWait }) =>
         orphans.flatMap((orphan) => {
           const taken = takenOver(orphan, steps);
@@ -92,27 +89,45 @@ export function createFailOvers(db: Database, workers: readonly Place[]): FailOv
           const processor = `${orphan.name}@${orphan.version}`;
           const milliseconds = Math.round(until - at);
           const cpuWaitMilliseconds = Math.min(Math.round(cpuWait), milliseconds);
-          return [{ cause, processor, milliseconds, cpuWaitMilliseconds, alone }];
+          return [{ cause, processor, store: orphan.store, milliseconds, cpuWaitMilliseconds, alone }];
         }),
       );
     },
   };
 }
 
-async function settled(db: Database, orphans: readonly Orphan[]): Promise<void> {
+/** Empty while the store is away. */
+async function readOwned({ name: store, db }: ReadStore, owner: string): Promise<readonly Orphan[]> {
+  const statement = {
+    text: `
+      select $2 as store, name, version, partition, epoch
+      from refold.processors
+      join refold.projections using (name, version)
+      where owner = $1 and state <> 'retired'
+      union all
+      select $2, name, 0, 0, epoch from refold.reactors where owner = $1
+      order by name, version, partition`,
+    values: [owner, store],
+  };
+  return db.query<Orphan>(statement).catch(noneIfAway);
+}
+
+function noneIfAway(error: unknown): readonly never[] {
+  if (isAway(error)) return [];
+  throw error;
+}
+
+async function settled(stores: readonly ReadStore[], orphans: readonly Orphan[]): Promise<void> {
   const deadline = Date.now() + tooLongMs;
   for (let left = orphans; left.length > 0 && Date.now() < deadline; await pause(20)) {
-    const claims = await readClaims(db).catch((error: unknown) => {
-      if (isAway(error)) return [];
-      throw error;
-    });
+    const claims = (await Promise.all(stores.map(({ db }) => readClaims(db).catch(noneIfAway)))).flat();
     left = left.filter((orphan) => !claims.some((claim) => isSameUnit(claim, orphan) && claim.epoch > orphan.epoch));
   }
 }
 
 /** The latest claim of each processor. Not the recorded steps: reading them all, many times a second, would slow down what is measured. */
 const readClaims = (db: Database) =>
-  db.query<Orphan>({
+  db.query<Omit<Orphan, 'store'>>({
     text: `
       select name, version, partition, epoch from refold.processors
       union all

@@ -1,18 +1,21 @@
 import { pino } from 'pino';
 import { createRefold, defineConfig } from '../src/index.ts';
+import { apart, declaredInStores } from './apart.ts';
 import { move } from './commands.ts';
-import { declared, families } from './domain.ts';
+import { families } from './domain.ts';
 import type { ProcessOptions } from './processes.ts';
 
 // A gateway process that the run kills: node gateway.ts OPTIONS. It prints `started`.
-const { url, ownership, leaseSeconds, lowest, highest, port = 0 }: ProcessOptions = JSON.parse(process.argv[2] ?? '');
+const options: ProcessOptions = JSON.parse(process.argv[2] ?? '');
+const { url, storeUrl, ownership, leaseSeconds, lowest, highest, port = 0 } = options;
 const refold = await createRefold(
   defineConfig({
     events: families,
-    projections: declared(lowest, highest),
+    projections: declaredInStores(lowest, highest),
     commands: [move],
     runtime: { polling: { min: 20, max: 500 }, ownership, ...(ownership === 'lease' ? { leaseSeconds } : {}) },
     database: { url },
+    readStores: { [apart]: { url: storeUrl } },
     gateway: { port },
     development: false,
   }),

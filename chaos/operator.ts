@@ -1,14 +1,16 @@
-import { defineConfig } from '../src/index.ts';
 import { discardDeadLetters, listDeadLetters, retryDeadLetters } from '../src/runtime/dead-letters/dead-letters.ts';
 import { cancelRebuild, requestRebuild } from '../src/runtime/rebuilds/rebuild.ts';
 import { rebuildInPlace } from '../src/runtime/rebuilds/rebuild-in-place.ts';
 import { dropSnapshot, listSnapshots, takeSnapshot } from '../src/runtime/rebuilds/table-snapshots.ts';
+import { openOperatorStores } from '../src/runtime/stores/operator-stores.ts';
+import { lifecycleOfStores } from '../src/runtime/stores/steps-of-stores.ts';
 import type { TransitionReason } from '../src/runtime/versions/expect-version.ts';
 import { createLifecycle } from '../src/runtime/versions/lifecycle.ts';
-import { createDatabase } from '../src/store/postgres/database.ts';
+import { inEachStore } from '../src/store/read-store.ts';
 import { readRebuilds } from '../src/store/registry/rebuilds.ts';
 import { type RegisteredVersion, readRegistry } from '../src/store/registry/registry.ts';
-import { credits, declared, mendedCredits, projectionOf } from './domain.ts';
+import { inItsStore, operatedConfig } from './apart.ts';
+import { credits, mendedCredits, projectionOf } from './domain.ts';
 import type { Action } from './plan.ts';
 import type { World } from './world.ts';
 
@@ -40,41 +42,50 @@ const graceSeconds = 3;
 
 /** Performs an operation and returns a line about the result. @throws the error that an operator would see */
 export function createOperator(world: World): (operation: Operation) => Promise<string> {
-  const { db, log } = world;
-  const lifecycle = createLifecycle(db, readSchema, defineConfig({ projections: declared(1, 1) }));
+  const { stores, log } = world;
+  const config = operatedConfig(world.url, world.storeServer.url);
+  const lifecycle = lifecycleOfStores(stores.stores, stores.find, (store) =>
+    createLifecycle(store.db, readSchema, config),
+  );
+  const dbOf = async ({ name, version }: VersionName) => (await stores.find.of(name, version)).db;
+  const declaredAs = ({ name, version }: VersionName) => inItsStore(projectionOf(name, version));
 
   async function operate(operation: Operation): Promise<string> {
     const { draw } = operation;
-    const maintained = (await readRegistry(db)).filter(({ state }) => state !== 'retired');
+    const maintained = (await inEachStore(stores.stores, readRegistry)).filter(({ state }) => state !== 'retired');
     switch (operation.kind) {
       case 'rebuild': {
-        const { name, version } = pick(maintained, draw);
-        await requestRebuild(db, projectionOf(name, version), readSchema, by);
-        return `${name}@${version}`;
+        const found = pick(maintained, draw);
+        await requestRebuild(await dbOf(found), declaredAs(found), readSchema, by);
+        return idOf(found);
       }
       case 'rebuild in place': {
-        const { name, version } = pick(maintained.filter(withoutHealed), draw);
-        await rebuildInPlace({ db, log, readSchema, projection: projectionOf(name, version) }, by);
-        return `${name}@${version}`;
+        const found = pick(maintained.filter(withoutHealed), draw);
+        await rebuildInPlace({ db: await dbOf(found), log, readSchema, projection: declaredAs(found) }, by);
+        return idOf(found);
       }
       case 'take a snapshot': {
-        const { name, version } = pick(maintained.filter(withoutHealed), draw);
+        const found = pick(maintained.filter(withoutHealed), draw);
+        const { name, version } = found;
+        const db = await dbOf(found);
         const { id } = await takeSnapshot({ db, readSchema, name, version }, by);
         const [, , oldest] = await listSnapshots(db, name, version);
         if (oldest) await dropSnapshot(db, name, version, oldest.id, by);
         return `${name}@${version}: ${id}`;
       }
       case 'rebuild from a snapshot': {
-        const { id, name, version } = pick(await listSnapshots(db), draw);
-        const projection = projectionOf(name, version);
+        const found = pick(await inEachStore(stores.stores, listSnapshots), draw);
+        const { id, name, version } = found;
+        const db = await dbOf(found);
+        const projection = declaredAs(found);
         if (operation.inPlace) await rebuildInPlace({ db, log, readSchema, projection }, by, { id });
         else await requestRebuild(db, projection, readSchema, by, { log, snapshot: { id } });
         return `${name}@${version} from ${id}`;
       }
       case 'cancel a rebuild': {
-        const { name, version } = pick(await readRebuilds(db), draw);
-        await cancelRebuild(db, name, version, readSchema, by);
-        return `${name}@${version}`;
+        const found = pick(await inEachStore(stores.stores, readRebuilds), draw);
+        await cancelRebuild(await dbOf(found), found.name, found.version, readSchema, by);
+        return idOf(found);
       }
       case 'activate': {
         const ready = maintained.filter(({ state }) => state === 'ready');
@@ -112,12 +123,14 @@ export function createOperator(world: World): (operation: Operation) => Promise<
 
   /** Redelivers one letter's row, or all. The session's name shows the judges what was done. */
   async function redeliver(how: 'retry' | 'discard', draw: number, mended: boolean): Promise<string> {
-    const letters = await listDeadLetters({ db, log, readSchema, projection: credits });
+    const projection = inItsStore(credits);
+    const letters = await listDeadLetters({ db: await dbOf(projection), log, readSchema, projection });
     const key = draw < 0.2 ? undefined : JSON.stringify(pick(letters, draw).key);
     const applicationName = how === 'discard' ? 'chaos discards' : 'chaos retries';
-    const session = createDatabase({ url: world.url, maxConnections: 1, applicationName });
+    const session = openOperatorStores(config, world.url, { maxConnections: 1, applicationName });
     try {
-      const redelivery = { db: session, log, readSchema, projection: mended ? mendedCredits : credits };
+      const { db } = session.stores.of(projection);
+      const redelivery = { db, log, readSchema, projection: mended ? inItsStore(mendedCredits) : projection };
       const done = await (how === 'discard' ? discardDeadLetters : retryDeadLetters)(redelivery, by, key);
       return `${key ?? 'all'}: ${done.folded} folded, ${done.discarded} discarded, ${done.left} left`;
     } finally {
@@ -131,6 +144,15 @@ export function createOperator(world: World): (operation: Operation) => Promise<
 /** A retry with fixed code is visible only in the table that it wrote to: in a rebuild by the failing code, the same events fail again. */
 function withoutHealed({ name }: RegisteredVersion): boolean {
   return name !== credits.name;
+}
+
+interface VersionName {
+  readonly name: string;
+  readonly version: number;
+}
+
+function idOf({ name, version }: VersionName): string {
+  return `${name}@${version}`;
 }
 
 function pick<T>(among: readonly T[], draw: number): T {

@@ -1,12 +1,15 @@
 import { type AppProcess, type ProcessOptions, startProcess } from './processes.ts';
 import type { Network } from './server.ts';
 
-/** Where processes run one after another: each has the same network to the database, and a gateway has the same port. */
+/** Where processes run one after another: each has the same networks to the databases, and a gateway has the same port. */
 export interface Place {
   readonly role: 'worker' | 'gateway';
   /** Such as `worker 1`. */
   readonly name: string;
+  /** To the database of the log. */
   readonly network: Network;
+  /** To the read store in the other server. */
+  readonly storeNetwork: Network;
   /** Of a gateway's GraphQL API. */
   readonly url: string;
   /** Undefined while it is down. */
@@ -14,12 +17,17 @@ export interface Place {
   /** The name of the next process here, such as `worker 1.4`. */
   nextName(): string;
   /** @throws if it ends before it runs */
-  start(options: Omit<ProcessOptions, 'url' | 'port'>): Promise<void>;
+  start(options: Omit<ProcessOptions, 'url' | 'storeUrl' | 'port'>): Promise<void>;
   /** The place is empty from now on. */
   leave(): void;
 }
 
-export function createPlace(role: Place['role'], index: number, network: Network, port: number): Place {
+export interface PlaceOptions extends Pick<Place, 'role' | 'network' | 'storeNetwork'> {
+  readonly index: number;
+  readonly port: number;
+}
+
+export function createPlace({ role, index, network, storeNetwork, port }: PlaceOptions): Place {
   let lives = 0;
   let process: AppProcess | undefined;
   const name = `${role} ${index}`;
@@ -28,6 +36,7 @@ export function createPlace(role: Place['role'], index: number, network: Network
     role,
     name,
     network,
+    storeNetwork,
     url: `http://127.0.0.1:${port}/graphql`,
     get process() {
       return process;
@@ -36,7 +45,12 @@ export function createPlace(role: Place['role'], index: number, network: Network
     async start(options) {
       const ownName = nextName();
       lives++;
-      process = await startProcess(`${role}.ts`, ownName, { ...options, url: network.url, port });
+      process = await startProcess(`${role}.ts`, ownName, {
+        ...options,
+        url: network.url,
+        storeUrl: storeNetwork.url,
+        port,
+      });
     },
     leave() {
       process = undefined;

@@ -3,10 +3,10 @@ import { seeded } from '../test/support/account-traffic.ts';
 export const workers = 3;
 export const gateways = 2;
 
-/** A place that has a process and a network to the database. */
+/** A place that has a process, and networks to the databases. */
 export type At = { readonly role: 'worker' | 'gateway'; readonly index: number };
-/** The traffic runs in the process of the run itself. */
-export type NetworkOf = At | 'traffic';
+/** A network to the database of the log, or to the read store. The traffic runs in the process of the run itself, and does not use the store. */
+export type NetworkOf = (At & { readonly to?: 'store' }) | 'traffic';
 
 /** A fault, or an operation on a running application. */
 export type Action =
@@ -36,14 +36,29 @@ export type Action =
   | { readonly kind: 'split packets'; readonly at: NetworkOf; readonly seconds: number; readonly draw: number }
   /** The next commit reaches the server, and its response does not come back. */
   | { readonly kind: 'cut after commit'; readonly at: NetworkOf }
-  /** The server ends this share of the sessions. */
-  | { readonly kind: 'cut sessions'; readonly share: number; readonly draw: number }
+  /** The server ends this share of its sessions. */
+  | { readonly kind: 'cut sessions'; readonly share: number; readonly draw: number; readonly of: 'log' | 'store' }
   | { readonly kind: 'restart PostgreSQL'; readonly how: 'fast' | 'immediate' }
   /** The primary is killed, and a standby that has every commit takes over. */
   | { readonly kind: 'promote' }
   /** The same, but the standby lacks the commits of the last milliseconds. */
   | { readonly kind: 'promote without the tail'; readonly ms: number }
   | { readonly kind: 'disk full'; readonly ms: number }
+  | { readonly kind: 'restart the store'; readonly how: 'fast' | 'immediate' | 'kill' }
+  /** The store's server is down, or its network is silent. If it is `watched`, no other fault is active meanwhile. */
+  | {
+      readonly kind: 'store away';
+      readonly how: 'down' | 'silent';
+      readonly seconds: number;
+      readonly watched: boolean;
+    }
+  /** The worker does not reach the store for so many times its lease, and everything else goes on. */
+  | {
+      readonly kind: 'cut off from the store';
+      readonly worker: number;
+      readonly leases: number;
+      readonly watched: boolean;
+    }
   | { readonly kind: 'rebuild'; readonly draw: number }
   | { readonly kind: 'cancel a rebuild'; readonly draw: number }
   | { readonly kind: 'rebuild in place'; readonly draw: number }
@@ -85,6 +100,9 @@ const deck: Readonly<Record<ActionKind, number>> = {
   promote: 1,
   'promote without the tail': 1,
   'disk full': 1,
+  'restart the store': 3,
+  'store away': 4,
+  'cut off from the store': 3,
   rebuild: 4,
   'rebuild in place': 2,
   'cancel a rebuild': 2,
@@ -132,7 +150,7 @@ function drawn(kind: ActionKind, random: () => number): Action {
   const gateway = Math.floor(random() * gateways);
   const draw = round(random());
   const at: At = draw < 0.5 ? { role: 'worker', index: worker } : { role: 'gateway', index: gateway };
-  const network: NetworkOf = random() < 0.25 ? 'traffic' : at;
+  const network: NetworkOf = random() < 0.25 ? 'traffic' : random() < 0.4 ? { ...at, to: 'store' } : at;
   const seconds = round(1 + random() * 4);
   switch (kind) {
     case 'kill':
@@ -161,7 +179,7 @@ function drawn(kind: ActionKind, random: () => number): Action {
     case 'cut after commit':
       return { kind, at: network };
     case 'cut sessions':
-      return { kind, share: round(0.1 + random() * 0.9), draw };
+      return { kind, share: round(0.1 + random() * 0.9), draw, of: random() < 0.6 ? 'log' : 'store' };
     case 'restart PostgreSQL':
       return { kind, how: draw < 0.5 ? 'fast' : 'immediate' };
     case 'promote':
@@ -170,6 +188,12 @@ function drawn(kind: ActionKind, random: () => number): Action {
       return { kind, ms: Math.round(100 + random() * 1_400) };
     case 'disk full':
       return { kind, ms: Math.round(200 + random() * 1_500) };
+    case 'restart the store':
+      return { kind, how: draw < 0.4 ? 'kill' : draw < 0.7 ? 'immediate' : 'fast' };
+    case 'store away':
+      return { kind, how: random() < 0.5 ? 'down' : 'silent', seconds, watched: draw < 0.6 };
+    case 'cut off from the store':
+      return { kind, worker, leases: round(1.2 + random() * 1.5), watched: draw < 0.6 };
     case 'retry dead letters':
       return { kind, draw, mended: random() < 0.6 };
     case 'rebuild from a snapshot':
@@ -197,6 +221,7 @@ export function describeAction({ kind, ...details }: Action): string {
   return [kind, ...Object.entries(details).map(([name, value]) => `${name}=${describeDetail(value)}`)].join(' ');
 }
 
-function describeDetail(value: At | string | number | boolean): string {
-  return typeof value === 'object' ? `${value.role} ${value.index}` : String(value);
+function describeDetail(value: Exclude<NetworkOf, string> | string | number | boolean): string {
+  if (typeof value !== 'object') return String(value);
+  return `${value.role} ${value.index}${value.to ? ` to the ${value.to}` : ''}`;
 }

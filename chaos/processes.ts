@@ -8,6 +8,8 @@ import type { ClockMessage } from './clock.ts';
 /** Options of a process of the application. */
 export interface ProcessOptions {
   readonly url: string;
+  /** Of the read store in the other server. */
+  readonly storeUrl: string;
   readonly ownership: 'advisory' | 'lease';
   readonly leaseSeconds: number;
   /** The versions of `balance` that it declares. */
@@ -56,12 +58,19 @@ export async function startProcess(
   name: string,
   options: ProcessOptions,
 ): Promise<AppProcess> {
-  const url = new URL(options.url);
-  url.searchParams.set('application_name', name);
+  const named = (text: string) => {
+    const url = new URL(text);
+    url.searchParams.set('application_name', name);
+    return url.href;
+  };
+  const { url, storeUrl } = options;
   const file = (name: string) => join(import.meta.dirname, name);
   const child = spawn(
     process.execPath,
-    ['--import', file('clock.ts'), file(program), JSON.stringify({ ...options, url: url.href })],
+    [
+      ...['--import', file('clock.ts'), file(program)],
+      JSON.stringify({ ...options, url: named(url), storeUrl: named(storeUrl) }),
+    ],
     { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], env: { ...process.env, NODE_COMPILE_CACHE: compileCache } },
   );
   const said: string[] = [];

@@ -60,7 +60,9 @@ export async function report({ world, done, measured, judges, broken, told, say 
     text: `select coalesce(pg_sequence_last_value('refold.inline_lives'), 0) as lives`,
   });
   say(`the inline projection joined the appends ${inline?.lives} times`);
-  for (const cause of ['kill', 'stall'] as const) {
+  const caughtUp = world.storeOutages.map(({ caughtUpMs }) => caughtUpMs);
+  say(`the store was away without another fault; its versions had caught up after: ${spread(caughtUp)}`);
+  for (const cause of ['kill', 'stall', 'cut off'] as const) {
     const alone = measured
       .filter((one) => one.cause === cause && one.alone)
       .map(({ milliseconds, cpuWaitMilliseconds }) => milliseconds - cpuWaitMilliseconds);

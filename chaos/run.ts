@@ -36,7 +36,8 @@ export async function run(options: RunOptions): Promise<RunResult> {
     `chaos: seed ${seed}, ${minutes} min, ownership '${ownership}'${ownership === 'lease' ? ` of ${leaseSeconds} s` : ''}`,
   );
   const world = await createWorld({ ...options, smallDisk: !without.actions.has('disk full') });
-  const failOvers = createFailOvers(world.db, world.workers);
+  const { home, apart } = world.stores.stores;
+  const failOvers = createFailOvers([home, ...apart], world.workers);
   const judges = allJudges.filter(({ name }) => !without.judges.has(name));
   const running: Running = { world, failOvers, judges, say, done: new Map(), broken: new Map(), told: createTold() };
   const { broken } = running;
@@ -64,7 +65,10 @@ export async function run(options: RunOptions): Promise<RunResult> {
     };
   } finally {
     const keepFiles = options.keepFiles || (broken.size > 0 && process.env.CI === undefined);
-    if (keepFiles) say(`The server's files are kept in ${world.server.dataDirectory}.`);
+    if (keepFiles) {
+      const { server, storeServer } = world;
+      say(`The servers' files are kept in ${server.dataDirectory} and ${storeServer.dataDirectory}.`);
+    }
     await world.close({ keepFiles });
   }
 }
@@ -115,7 +119,8 @@ async function judged(run: Running): Promise<Map<string, readonly string[]>> {
   const unexplained = [...world.incidents, ...world.traffic.surprises, ...world.clients.surprises];
   if (unexplained.length > 0)
     broken.set('no process ends, and no append or client fails, except by a fault', unexplained);
-  const evidence = await readEvidence(world, await failOvers.measured());
+  const { home, apart } = world.stores.stores;
+  const evidence = await readEvidence({ ...world, databases: [home, ...apart] }, await failOvers.measured());
   for (const { promise, differences } of judges) {
     const found = await differences(evidence);
     if (found.length > 0) broken.set(promise, found);

@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { RefoldError } from '../src/errors.ts';
-import { readStatus, type VersionStatus } from '../src/runtime/monitoring/status.ts';
+import { readStatusOfStores, type VersionStatus } from '../src/runtime/monitoring/status.ts';
 import { acceptRebuild } from '../src/runtime/rebuilds/rebuild.ts';
 import { readReactors } from '../src/store/reactors/reactors.ts';
+import { inEachStore } from '../src/store/read-store.ts';
 import { readRebuilds } from '../src/store/registry/rebuilds.ts';
 import { isAway } from './traffic.ts';
 import type { World } from './world.ts';
@@ -40,10 +41,12 @@ export async function settle(world: World): Promise<readonly string[]> {
 }
 
 /** Meanwhile, a rebuild may have succeeded without dead letters, or another owner may have started it again. */
-async function acceptHeldRebuilds({ db }: World): Promise<void> {
+async function acceptHeldRebuilds({ stores }: World): Promise<void> {
   try {
-    for (const { name, version, heldReason } of await readRebuilds(db)) {
-      if (heldReason !== null) await acceptRebuild(db, name, version, { actor: 'chaos', reason: heldReason });
+    for (const { name, version, heldReason } of await inEachStore(stores.stores, readRebuilds)) {
+      if (heldReason === null) continue;
+      const { db } = await stores.find.of(name, version);
+      await acceptRebuild(db, name, version, { actor: 'chaos', reason: heldReason });
     }
   } catch (error) {
     if (!isAway(error) && !(error instanceof RefoldError && error.code === 'INVALID_TRANSITION')) throw error;
@@ -57,7 +60,7 @@ interface Unsettled {
   readonly checkpoints: readonly (readonly [string, bigint])[];
 }
 
-async function unsettled({ db, log, workers, gateways }: World): Promise<Unsettled> {
+async function unsettled({ db, stores, log, workers, gateways }: World): Promise<Unsettled> {
   const dead = [...workers, ...gateways].flatMap(({ process }) =>
     process?.death === undefined ? [] : [`${process.name} ${process.death}:\n${process.said.slice(-60).join('\n')}`],
   );
@@ -65,9 +68,11 @@ async function unsettled({ db, log, workers, gateways }: World): Promise<Unsettl
     const horizon = await log.horizon();
     const head = await log.head();
     const reactors = await readReactors(db);
-    const status = (await readStatus(db, log)).filter(({ state }) => state !== 'retired');
+    const { versions, away } = await readStatusOfStores(stores.stores, log);
+    const status = versions.filter(({ state }) => state !== 'retired');
     const left = [
       ...dead,
+      ...away.map((name) => `the store ${name} is away`),
       ...reactors
         .filter(({ checkpoint }) => checkpoint < horizon)
         .map(

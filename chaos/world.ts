@@ -1,20 +1,26 @@
 import { defineConfig } from '../src/index.ts';
 import { openApplicationLog } from '../src/runtime/commands/application-log.ts';
+import { type OperatorStores, openOperatorStores } from '../src/runtime/stores/operator-stores.ts';
 import type { EventLog } from '../src/store/event-log.ts';
 import { createDatabase, type Database } from '../src/store/postgres/database.ts';
+import { inEachStore } from '../src/store/read-store.ts';
 import { readRegistry } from '../src/store/registry/registry.ts';
 import { migrate } from '../src/store/server/migrate.ts';
 import { freePort } from '../test/support/postgres-cluster.ts';
 import type { TcpProxy } from '../test/support/tcp-proxy.ts';
 import { until } from '../test/support/until.ts';
+import { apart, operatedConfig } from './apart.ts';
 import { installAudit } from './audit.ts';
 import { type Clients, startClients } from './clients/clients.ts';
 import { families, standing } from './domain.ts';
 import { createLedger, type Ledger } from './ledger.ts';
+import { startOnCall } from './on-call.ts';
 import { createPlace, type Place } from './place.ts';
 import { gateways, workers } from './plan.ts';
 import { type Server, startServer } from './server.ts';
 import { patienceMs } from './settle.ts';
+import type { StoreOutage } from './store-faults.ts';
+import { type StoreServer, startStoreServer } from './store-server.ts';
 import { startTraffic, type Traffic } from './traffic.ts';
 
 export interface WorldOptions {
@@ -26,13 +32,16 @@ export interface WorldOptions {
   readonly smallDisk: boolean;
 }
 
-/** An application in use: a server, workers and gateways in separate processes, traffic and clients. */
+/** An application in use: a server of the log and a read store, workers and gateways in separate processes, traffic and clients. */
 export interface World {
   readonly options: WorldOptions;
   readonly server: Server;
+  readonly storeServer: StoreServer;
   /** The URL of the database, through a network that no fault affects. */
   readonly url: string;
-  /** For the actions of faults and judges. */
+  /** All databases, for the actions of faults and judges. No fault affects the networks to them. */
+  readonly stores: OperatorStores;
+  /** That of the log. */
   readonly db: Database;
   /** The traffic's log: its appends also write the inline projection. */
   readonly log: EventLog;
@@ -48,6 +57,8 @@ export interface World {
   highest: number;
   /** Problems that the judges do not find: processes that died, stops that took too long. */
   readonly incidents: string[];
+  /** Those of the store while no other fault was active. */
+  readonly storeOutages: StoreOutage[];
   /** Starts a process in an empty place, and again if a fault ends it before it runs. Returns its name; `started` waits for it. */
   start(place: Place, highest?: number): string;
   /** Resolves when all started processes run. */
@@ -60,8 +71,10 @@ export async function createWorld(options: WorldOptions): Promise<World> {
   const server = await startServer({ disk: options.smallDisk });
   const { url } = server;
   await migrate(url);
-  const db = createDatabase({ url, applicationName: 'chaos' });
-  await installAudit(db);
+  const storeServer = await startStoreServer();
+  const stores = openOperatorStores(operatedConfig(url, storeServer.url), url, { applicationName: 'chaos' });
+  const { db } = stores;
+  for (const store of [stores.stores.home, ...stores.stores.apart]) await installAudit(store.db);
   const trafficNetwork = await server.network();
   const appends = createDatabase({ url: trafficNetwork.url, applicationName: 'chaos traffic' });
   const config = defineConfig({ events: families, projections: [standing] });
@@ -75,7 +88,10 @@ export async function createWorld(options: WorldOptions): Promise<World> {
   const places = async (role: Place['role'], count: number) =>
     Promise.all(
       Array.from({ length: count }, async (_, index) =>
-        createPlace(role, index, await server.network(), await freePort()),
+        createPlace({
+          ...{ role, index, port: await freePort() },
+          ...{ network: await server.network(), storeNetwork: await storeServer.network() },
+        }),
       ),
     );
 
@@ -95,10 +111,13 @@ export async function createWorld(options: WorldOptions): Promise<World> {
 
   const workerPlaces = await places('worker', workers);
   const gatewayPlaces = await places('gateway', gateways);
+  const onCall = startOnCall(stores.stores.of({ store: apart }).db, ledger, incidents);
   const world: World = {
     options,
     server,
+    storeServer,
     url,
+    stores,
     db,
     log,
     ledger,
@@ -110,6 +129,7 @@ export async function createWorld(options: WorldOptions): Promise<World> {
     lowest: 1,
     highest: 1,
     incidents,
+    storeOutages: [],
     start(place, highest = world.highest) {
       world.highest = Math.max(world.highest, highest);
       const name = place.nextName();
@@ -127,7 +147,9 @@ export async function createWorld(options: WorldOptions): Promise<World> {
       await world.traffic.stop();
       await traffic.close();
       await appends.close();
-      await db.close();
+      await onCall.stop();
+      await stores.close();
+      await storeServer.close({ keepFiles });
       await server.close({ keepFiles });
     },
   };
@@ -136,7 +158,7 @@ export async function createWorld(options: WorldOptions): Promise<World> {
   // A gateway that starts while the first version is being built can't serve it yet.
   const deadline = Date.now() + patienceMs;
   await until(async () => {
-    const building = (await readRegistry(db)).filter(({ state }) => state !== 'active');
+    const building = (await inEachStore(stores.stores, readRegistry)).filter(({ state }) => state !== 'active');
     if (building.length > 0 && Date.now() > deadline)
       throw new Error(`Not active after ${patienceMs} ms: ${building.map(({ name }) => name).join(', ')}`);
     return building.length === 0;

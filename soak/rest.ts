@@ -11,7 +11,7 @@ import { streamsHaveNoGaps } from '../chaos/judges/streams-have-no-gaps.ts';
 import type { Ledger } from '../chaos/ledger.ts';
 import { beginning, type Projection, type RecordedEvent } from '../src/index.ts';
 import type { Row } from '../src/projections/columns/row-codec.ts';
-import { keyText, storedIn } from '../src/projections/projection/projection.ts';
+import { defaultStore, keyText, storedIn } from '../src/projections/projection/projection.ts';
 import { readStatus } from '../src/runtime/monitoring/status.ts';
 import type { EventLog } from '../src/store/event-log.ts';
 import type { Database } from '../src/store/postgres/database.ts';
@@ -145,11 +145,13 @@ export function createRest({
       const marked = events.filter(({ family }) => !things.has(family));
       const evidence = {
         db,
+        stores: [{ name: defaultStore, db }],
         ledger,
         events: marked,
         steps: await readSteps(db),
         failOvers: [],
-        boundMs: { kill: 0, stall: 0 },
+        boundMs: { kill: 0, stall: 0, 'cut off': 0 },
+        storeOutages: [],
         answers: [],
         feeds: [],
         feedPatienceMs: 0,

@@ -11,6 +11,8 @@ import { noTableIsLeftOver } from './no-table-is-left-over.ts';
 import { positionsAreMonotonic } from './positions-are-monotonic.ts';
 import { reactionsAreComplete } from './reactions-are-complete.ts';
 import { registryIsWhole } from './registry-is-whole.ts';
+import { storeOutagesStopNothingElse } from './store-outages-stop-nothing-else.ts';
+import { storesCatchUp } from './stores-catch-up.ts';
 import { streamsHaveNoGaps } from './streams-have-no-gaps.ts';
 import { tablesAreFolds } from './tables-are-folds.ts';
 import { writesAreRead } from './writes-are-read.ts';
@@ -25,6 +27,8 @@ export const judges: readonly Judge[] = [
   registryIsWhole,
   noTableIsLeftOver,
   failOverIsBounded,
+  storeOutagesStopNothingElse,
+  storesCatchUp,
   writesAreRead,
   positionsAreMonotonic,
   answersAreWhole,

@@ -33,12 +33,19 @@ function resetDifferences({ name, resets }: FeedClient, { ledger }: Evidence): r
 /** Waits, because a client may just have been disconnected. */
 async function copyDifferences(
   { name, feed, copy }: FeedClient,
-  { db, events, feedPatienceMs }: Evidence,
+  { db, stores, events, feedPatienceMs }: Evidence,
 ): Promise<readonly string[]> {
   const projection = projectionOf(feed.projection, 1);
-  const stored = (await readRegistry(db)).find((one) => one.name === projection.name && one.version === 1);
+  const registered = await Promise.all(
+    stores.map(async (store) => (await readRegistry(store.db)).map((version) => ({ ...version, in: store.db }))),
+  );
+  const stored = registered.flat().find(({ name, version }) => name === projection.name && version === 1);
   // A rebuild folds the retried events of the previous table again.
-  const { rows } = await readExpectation(db, storedIn(projection, stored?.tableName ?? projection.tableName), events);
+  const { rows } = await readExpectation(
+    stored?.in ?? db,
+    storedIn(projection, stored?.tableName ?? projection.tableName),
+    events,
+  );
   const expected = new Map(
     [...rows.values()].map((row) => {
       const columns = row as Readonly<Record<string, unknown>>; // as the codec encodes them

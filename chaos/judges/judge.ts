@@ -5,10 +5,20 @@ import type { FeedClient } from '../clients/feeds.ts';
 import type { Answer } from '../clients/told.ts';
 import type { FailOver } from '../fail-overs.ts';
 import type { Ledger } from '../ledger.ts';
+import type { StoreOutage } from '../store-faults.ts';
+
+/** A database of read models. */
+export interface JudgedStore {
+  readonly name: string;
+  readonly db: Queryable;
+}
 
 /** The state when everything has come to rest. */
 export interface Evidence {
+  /** The database of the log. */
   readonly db: Queryable;
+  /** The databases of all stores, that of the log first. */
+  readonly stores: readonly JudgedStore[];
   readonly ledger: Ledger;
   /** The responses that clients got since everything was last at rest. */
   readonly answers: readonly Answer[];
@@ -19,7 +29,9 @@ export interface Evidence {
   readonly events: readonly RecordedEvent[];
   readonly steps: readonly AuditedStep[];
   readonly failOvers: readonly FailOver[];
-  readonly boundMs: { readonly kill: number; readonly stall: number };
+  readonly boundMs: Readonly<Record<FailOver['cause'], number>>;
+  /** Those while no other fault was active. */
+  readonly storeOutages: readonly StoreOutage[];
 }
 
 /** Checks one promise. */

@@ -22,6 +22,7 @@ const ofClients = [
   'answers-are-of-the-log',
   'feeds-are-folds',
   'errors-are-true',
+  'store-outages-stop-nothing-else',
 ];
 
 /** Appends 0, 1, 2 to one account, at 10, 20 and 30: a credit of one each, the first after the opening. */
@@ -68,6 +69,7 @@ function afterLostTail(): Ledger {
 async function found(changed: Partial<Evidence>): Promise<readonly string[]> {
   const evidence: Evidence = {
     db,
+    stores: [{ name: 'default', db }],
     ledger: ledgerOf(3),
     answers: [],
     feeds: [],
@@ -75,7 +77,8 @@ async function found(changed: Partial<Evidence>): Promise<readonly string[]> {
     events,
     steps: [],
     failOvers: [],
-    boundMs: { kill: 0, stall: 0 },
+    boundMs: { kill: 0, stall: 0, 'cut off': 0 },
+    storeOutages: [],
     ...changed,
   };
   const all: string[] = [];
@@ -234,6 +237,28 @@ describe('judges find', () => {
       expect.stringContaining('got HISTORY_CHANGED, but no tail was lost'),
     ]);
     expect(await found({ feeds: [reset], ledger: afterLostTail() })).toEqual([]);
+  });
+
+  test('a command or a read of the log that fails while only a store is away', async () => {
+    const outage = {
+      how: 'silent',
+      from: 8_000,
+      to: 9_500,
+      appended: 3,
+      stuck: [],
+      behind: [],
+      caughtUpMs: 9,
+    } as const;
+    const told = (asked: Asked, code: string, askedAt = 9_000) =>
+      found({ storeOutages: [outage], answers: [answer(asked, { codes: [code], askedAt })] });
+    expect(await told({ kind: 'write', append: 1 }, 'OUTCOME_UNKNOWN')).toEqual([
+      'store-outages-stop-nothing-else: while the store was silent, client 1 (write) got OUTCOME_UNKNOWN: OUTCOME_UNKNOWN',
+    ]);
+    expect(await told({ kind: 'account', accountId: 'account-1' }, 'DATABASE_UNAVAILABLE')).toHaveLength(1);
+    expect(await told({ kind: 'sums' }, 'NETWORK')).toHaveLength(1);
+    // What the store has does not respond, and what was asked before or after may be of another fault.
+    expect(await told({ kind: 'written row', append: 1 }, 'DATABASE_UNAVAILABLE')).toEqual([]);
+    for (const askedAt of [7_999, 9_501]) expect(await told({ kind: 'sums' }, 'NETWORK', askedAt)).toEqual([]);
   });
 
   test('an error that no fault explains', async () => {

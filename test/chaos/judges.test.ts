@@ -1,8 +1,9 @@
 import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { apart, declaredInStores } from '../../chaos/apart.ts';
 import { type AuditedStep, installAudit } from '../../chaos/audit.ts';
-import { declared, families } from '../../chaos/domain.ts';
+import { families } from '../../chaos/domain.ts';
 import { draftAppend } from '../../chaos/drafts.ts';
 import { readEvidence } from '../../chaos/evidence.ts';
 import { judges } from '../../chaos/judges/all.ts';
@@ -19,14 +20,18 @@ import { createTestDatabase, type TestDatabase } from '../support/test-database.
 import { until } from '../support/until.ts';
 
 let database: TestDatabase;
+let storeDatabase: TestDatabase;
 let db: Database;
+let store: Database;
 let evidence: Evidence;
 
-// An application at rest, with everything that the judges check.
+// An application at rest, with everything that the judges check. Some read models are in a store of their own.
 beforeAll(async () => {
   database = await createTestDatabase();
+  storeDatabase = await createTestDatabase();
   db = createDatabase({ url: database.url });
-  await installAudit(db);
+  store = createDatabase({ url: storeDatabase.url });
+  for (const one of [db, store]) await installAudit(one);
   const ledger = createLedger();
   const log = createEventLog(db, families);
   const random = seeded(1);
@@ -34,10 +39,11 @@ beforeAll(async () => {
   const refold = await createRefold(
     defineConfig({
       events: families,
-      projections: declared(1, 2),
+      projections: declaredInStores(1, 2),
       commands: [dispatch],
       reactors: reactorsOf(outside),
       database: { url: database.url },
+      readStores: { [apart]: { url: storeDatabase.url } },
       development: false,
     }),
     { role: 'worker', logger: pino({ level: 'silent' }) },
@@ -47,10 +53,17 @@ beforeAll(async () => {
   await refold.stop();
   await outside.end();
   const options = { ownership: 'lease', leaseSeconds: 2 } as const;
-  evidence = await readEvidence({ db, log, ledger, clients: { answers: [], feeds: [] }, options }, []);
+  const clients = { answers: [], feeds: [] };
+  const databases = [
+    { name: 'default', db },
+    { name: apart, db: store },
+  ];
+  evidence = await readEvidence({ db, databases, log, ledger, clients, options, storeOutages: [] }, []);
 });
 afterAll(async () => {
+  await store.close();
   await db.close();
+  await storeDatabase.drop();
   await database.drop();
 });
 
@@ -74,30 +87,40 @@ async function found(changed: Partial<Evidence> = {}): Promise<Record<string, re
 }
 
 /** The differences that the judges find after a statement, in a transaction that is rolled back. */
-async function foundAfter(text: string): Promise<Record<string, readonly string[]>> {
+async function foundAfter(text: string, where = 'default'): Promise<Record<string, readonly string[]>> {
+  const enough = new Error('enough');
   let said: Record<string, readonly string[]> = {};
-  await db
+  const changed = where === apart ? store : db;
+  await changed
     .transaction(async (tx) => {
       await tx.query({ text });
-      said = await found({ db: tx });
-      throw new Error('enough');
+      const stores = evidence.stores.map((one) => (one.name === where ? { ...one, db: tx } : one));
+      said = await found({ db: changed === db ? tx : db, stores });
+      throw enough;
     })
-    .catch(() => {});
+    .catch((error: unknown) => {
+      if (error !== enough) throw error;
+    });
   return said;
 }
 
 test('judges find nothing in an intact application', async () => {
   expect(await found()).toEqual({});
-  expect(await db.query({ text: 'select from refold.dead_letters' })).not.toEqual([]);
+  expect(await store.query({ text: 'select from refold.dead_letters' })).not.toEqual([]);
+  expect(evidence.steps.map(({ name }) => name)).toEqual(expect.arrayContaining(['balance', 'sales']));
 });
 
 describe('judges find', () => {
   test.each([
-    ['a value that differs from the fold of the log', 'update read_models.balance_v2 set movements = movements + 1'],
-    ['a row that is missing', 'delete from read_models.journal_v1 where position = 3'],
-    ['an extra row', `insert into read_models.sales_v1 values ('customer nobody', 1, 1, 1)`],
-  ])('%s', async (_, text) => {
-    expect(Object.keys(await foundAfter(text))).toEqual([expect.stringContaining('equals one fold')]);
+    [
+      'a value that differs from the fold of the log',
+      'update read_models.balance_v2 set movements = movements + 1',
+      'default',
+    ],
+    ['a row that is missing in a store', 'delete from read_models.journal_v1 where position = 3', apart],
+    ['an extra row in a store', `insert into read_models.sales_v1 values ('customer nobody', 1, 1, 1)`, apart],
+  ])('%s', async (_, text, where) => {
+    expect(Object.keys(await foundAfter(text, where))).toEqual([expect.stringContaining('equals one fold')]);
   });
 
   test.each([
@@ -109,7 +132,7 @@ describe('judges find', () => {
     ],
     ['made up', 'update refold.dead_letters set position = position + 1'],
   ])('a dead letter that was %s', async (_, text) => {
-    expect(Object.keys(await foundAfter(text))).toEqual([expect.stringContaining('no dead letter is lost')]);
+    expect(Object.keys(await foundAfter(text, apart))).toEqual([expect.stringContaining('no dead letter is lost')]);
   });
 
   test('a version that its audit log or its view contradicts', async () => {
@@ -118,12 +141,18 @@ describe('judges find', () => {
       'balance@2 is ready, but active in the audit log',
       'the view balance shows balance_v2, but balance_v1 is active',
     ]);
+    const there = `update refold.projections set state = 'ready' where name = 'sales'`;
+    expect(Object.values(await foundAfter(there, apart)).flat()).toEqual([
+      'sales@1 is ready, but active in the audit log',
+      'the view sales shows sales_v1, but undefined is active',
+    ]);
   });
 
   test('a table that belongs to nothing', async () => {
-    expect(Object.values(await foundAfter('create table read_models.stray (id int)')).flat()).toEqual([
-      'read_models.stray belongs to nothing, and nothing will drop it',
-    ]);
+    for (const where of ['default', apart])
+      expect(Object.values(await foundAfter('create table read_models.stray (id int)', where)).flat()).toEqual([
+        'read_models.stray belongs to nothing, and nothing will drop it',
+      ]);
   });
 
   test('an append that is lost, doubled, or that no writer sent', async () => {
@@ -197,6 +226,7 @@ describe('judges find', () => {
     const failOver = {
       cause: 'kill',
       processor: 'balance@1',
+      store: 'default',
       milliseconds: 60_000,
       cpuWaitMilliseconds: 54_499,
       alone: true,
@@ -204,7 +234,27 @@ describe('judges find', () => {
     expect(Object.values(await found({ failOvers: [{ ...failOver, alone: false }] })).flat()).toEqual([]);
     expect(await found({ failOvers: [{ ...failOver, cpuWaitMilliseconds: 54_500 }] })).toEqual({});
     expect(Object.values(await found({ failOvers: [failOver] })).flat()).toEqual([
-      'balance@1 had no owner for 60000 ms after a kill; at most 5500 ms are promised, and 54499 ms without a free processor are allowed for',
+      "balance@1 in 'default' had no owner for 60000 ms after a kill; at most 5500 ms are promised, and 54499 ms without a free processor are allowed for",
+    ]);
+    const ofStore = { ...failOver, cause: 'cut off', processor: 'sales@1', store: apart } as const;
+    expect(Object.values(await found({ failOvers: [ofStore] })).flat()).toEqual([
+      expect.stringContaining("sales@1 in 'apart' had no owner for 60000 ms after a cut off"),
+    ]);
+  });
+
+  test('a version that stood still while another store was away, and one that did not catch up', async () => {
+    const outage = { how: 'down', from: 1, to: 2, appended: 3, stuck: [], behind: [], caughtUpMs: 9 } as const;
+    expect(await found({ storeOutages: [outage] })).toEqual({});
+    const stuck = { ...outage, stuck: ['balance@1 stays at 7, before 9'] };
+    expect(Object.values(await found({ storeOutages: [stuck] })).flat()).toEqual([
+      'while the store was down, balance@1 stays at 7, before 9',
+    ]);
+    expect(Object.values(await found({ storeOutages: [{ ...outage, appended: 0 }] })).flat()).toEqual([
+      'while the store was down, nothing was appended',
+    ]);
+    const behind = { ...outage, behind: ['sales@1 stays at 7, before 9'] };
+    expect(Object.values(await found({ storeOutages: [behind] })).flat()).toEqual([
+      'after the store was down, sales@1 stays at 7, before 9',
     ]);
   });
 });

@@ -1,0 +1,51 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { RefoldError } from '../src/errors.ts';
+import { cancelRebuild, requestRebuild } from '../src/runtime/rebuilds/rebuild.ts';
+import type { Database } from '../src/store/postgres/database.ts';
+import { readRebuilds } from '../src/store/registry/rebuilds.ts';
+import { readRegistry } from '../src/store/registry/registry.ts';
+import { inItsStore } from './apart.ts';
+import { projectionOf } from './domain.ts';
+import type { Ledger } from './ledger.ts';
+import { isAway } from './traffic.ts';
+
+const lookMs = 500;
+const readSchema = 'read_models';
+const by = { actor: 'chaos', reason: 'its rows are of events that the log has lost' };
+
+/**
+ * The operator who does what a held version asks for. The store keeps the rows of events that the log has lost; so its versions stop after a lost
+ * tail, until they are rebuilt. Before a tail is lost, nobody helps.
+ */
+export function startOnCall(store: Database, ledger: Pick<Ledger, 'cuts'>, incidents: string[]) {
+  const stopping = new AbortController();
+
+  async function rebuildLost(): Promise<void> {
+    for (const { name, version, error, form } of await readRebuilds(store))
+      if (error?.code === 'HISTORY_CHANGED' && form === 'beside')
+        await cancelRebuild(store, name, version, readSchema, by);
+    for (const { name, version, state, error } of await readRegistry(store))
+      if (error?.code === 'HISTORY_CHANGED' && state !== 'retired')
+        await requestRebuild(store, inItsStore(projectionOf(name, version)), readSchema, by);
+  }
+
+  async function watch(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      if (ledger.cuts.length > 0)
+        await rebuildLost().catch((error: unknown) => {
+          // Another operator may have done it meanwhile.
+          if (isAway(error) || (error instanceof RefoldError && error.code === 'INVALID_TRANSITION')) return;
+          incidents.push(error instanceof Error ? String(error.stack) : String(error));
+        });
+      await pause(lookMs, undefined, { signal: stopping.signal }).catch(() => {});
+    }
+  }
+
+  const watching = watch();
+  return {
+    async stop(): Promise<void> {
+      stopping.abort();
+      await watching;
+    },
+  };
+}

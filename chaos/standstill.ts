@@ -1,0 +1,51 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { readStatus } from '../src/runtime/monitoring/status.ts';
+import type { EventLog } from '../src/store/event-log.ts';
+import type { Database } from '../src/store/postgres/database.ts';
+import { readReactors } from '../src/store/reactors/reactors.ts';
+import { cpuWaitMilliseconds } from './cpu-pressure.ts';
+import { isAway } from './traffic.ts';
+
+/** A version or a reactor, and how far it is. */
+export interface Unit {
+  readonly id: string;
+  readonly position: bigint;
+}
+
+/** The versions and reactors of one database. */
+export async function readUnits(db: Database, log: EventLog): Promise<readonly Unit[]> {
+  const versions = (await readStatus(db, log)).filter(({ state }) => state !== 'retired');
+  return [
+    ...versions.map(({ name, version, position }) => ({ id: `${name}@${version}`, position })),
+    ...(await readReactors(db)).map(({ name, checkpoint }) => ({ id: name, position: checkpoint })),
+  ];
+}
+
+/** Several times the longest back-off of a worker. */
+const stillMs = 30_000;
+
+/**
+ * Waits until all units have reached a position. If none of the others moves for {@link stillMs}, without the time in which no processor was free,
+ * returns them, as texts. A rebuild of a long log may take any time.
+ */
+export async function standingBefore(position: bigint, read: () => Promise<readonly Unit[]>): Promise<string[]> {
+  const furthest = new Map<string, bigint>();
+  let since = Date.now();
+  let waited = await cpuWaitMilliseconds();
+  for (;;) {
+    const units = await read().catch((error: unknown) => {
+      if (isAway(error)) return [{ id: String(error), position: -1n }];
+      throw error;
+    });
+    const left = units.filter((unit) => unit.position < position);
+    if (left.length === 0) return [];
+    if (left.some((unit) => unit.position > (furthest.get(unit.id) ?? -1n))) {
+      since = Date.now();
+      waited = await cpuWaitMilliseconds();
+    }
+    for (const unit of left) furthest.set(unit.id, unit.position);
+    if (Date.now() - since - ((await cpuWaitMilliseconds()) - waited) > stillMs)
+      return left.map((unit) => `${unit.id} stays at ${unit.position}, before ${position}`);
+    await pause(50);
+  }
+}
