@@ -17,6 +17,7 @@ import { auditAsCsv } from '../runtime/inspection/audit-log.ts';
 import { createOverviewReader } from '../runtime/inspection/overview.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { type OperatorStores, openOperatorStores } from '../runtime/stores/operator-stores.ts';
+import { untilSilent } from '../runtime/stores/until-silent.ts';
 import { readStoredEvents, type StoredEvent } from '../store/browsing/search-events.ts';
 import { createEventLog } from '../store/event-log.ts';
 import { isOutage } from '../store/postgres/database-errors.ts';
@@ -149,6 +150,7 @@ function openForAdmin(parts: AdminParts): OperatorStores {
     statementTimeoutMs: gateway.statementTimeout,
     applicationName: 'refold-admin',
     silent: () => new Set(Object.keys(parts.runtime.storeProblems())),
+    untilSilent,
   });
 }
 

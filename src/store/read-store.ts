@@ -28,6 +28,8 @@ export interface ReadStores {
   of(version: { readonly store: string }): ReadStore;
   /** The names of stores that are known not to respond, so lists do not wait for them. @default none are known */
   silent?(): ReadonlySet<string>;
+  /** Resolves if a store does not respond while something is read from it. Rejects if the signal aborts. @default nobody looks */
+  untilSilent?(store: ReadStore, signal: AbortSignal): Promise<void>;
 }
 
 export function readStores(home: ReadStore, apart: readonly ReadStore[]): ReadStores {
@@ -51,19 +53,25 @@ export interface FoundInStores<T> {
   readonly away: readonly string[];
 }
 
+type EachStore = Pick<ReadStores, 'home' | 'apart' | 'silent' | 'untilSilent'>;
+
 /** Reads something in each store, at the same time. */
 export async function readEachStore<T>(
-  { home, apart, silent }: Pick<ReadStores, 'home' | 'apart' | 'silent'>,
+  { home, apart, silent, untilSilent }: EachStore,
   read: (store: ReadStore) => Promise<T>,
 ): Promise<FoundInStores<T>> {
   const known = silent?.() ?? new Set();
   const others = apart.map(async (store): Promise<readonly T[] | undefined> => {
     if (known.has(store.name)) return undefined;
+    const done = new AbortController();
     try {
-      return [await read(store)];
+      const found = read(store).then((one) => [one]);
+      return await (untilSilent ? Promise.race([found, untilSilent(store, done.signal).then(() => undefined)]) : found);
     } catch (error) {
       if (!isOutage(error)) throw error;
       return undefined;
+    } finally {
+      done.abort();
     }
   });
   const [first, ...rest] = await Promise.all([read(home), ...others]);
@@ -72,10 +80,7 @@ export async function readEachStore<T>(
 }
 
 /** Reads a list in each store, and returns all entries. Leaves out a store apart from the log that does not respond. */
-export async function inEachStore<T>(
-  stores: Pick<ReadStores, 'home' | 'apart' | 'silent'>,
-  read: (db: Database) => Promise<readonly T[]>,
-): Promise<T[]> {
+export async function inEachStore<T>(stores: EachStore, read: (db: Database) => Promise<readonly T[]>): Promise<T[]> {
   return (await readEachStore(stores, ({ db }) => read(db))).found.flat();
 }
 

@@ -71,6 +71,7 @@ test('a store that is away is named on each page that lacks what it has, until i
   await server.kill();
   await notice.waitFor();
   await page.getByRole('row', { name: /^sales@1/ }).waitFor({ state: 'detached' });
+  await page.getByText(/analytics when it last responded, .*: sales@1 active at \d+\./).waitFor();
   await admin.check('stores-away');
   for (const address of ['#/dead-letters', '#/dead-letters?view=groups', '#/audit', '#/versions/carts@1/history']) {
     await admin.go(address);
@@ -81,5 +82,6 @@ test('a store that is away is named on each page that lacks what it has, until i
   await admin.go('#/');
   await server.restart();
   await notice.waitFor({ state: 'detached' });
+  expect(await page.getByText('when it last responded').count()).toBe(0);
   await page.getByRole('row', { name: /^sales@1/ }).waitFor();
 });

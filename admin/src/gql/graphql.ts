@@ -407,9 +407,9 @@ export type MeQuery = { me: { name: string, rights: Array<Right>, process: strin
 export type OverviewChangesSubscriptionVariables = Exact<{ [key: string]: never; }>;
 
 
-export type OverviewChangesSubscription = { overviewChanges: { removedVersions: Array<string>, removedReactors: Array<string>, overview: { at: string, head: string, horizon: string, appendsPerSecond: number, versionCount: number, stalls: Array<{ position: string, pid: number | null, seconds: number, text: string }>, health: Array<{ health: Health, count: number }>, deadLetters: { value: number, isExact: boolean }, processes: Array<{ name: string, role: string | null, versions: Array<string>, owns: Array<string>, startedAt: string, heartbeatAt: string }>, lostOwners: Array<{ name: string, units: number, seconds: number | null }>, leases: Array<{ store: string, unit: string, owner: string | null, expiresAt: string }>, connections: { limit: number, used: number, groups: Array<{ applicationName: string, state: string, count: number }> }, stores: Array<{ name: string, isAway: boolean, versionCount: number, connections: { limit: number, used: number, groups: Array<{ applicationName: string, state: string, count: number }> } | null }>, answers: Array<{ projection: string, version: string | null, canary: string | null, processes: Array<string> }> }, versions: Array<{ id: string, projection: string, number: number, store: string, state: VersionState, health: Health, isDeclared: boolean, answers: boolean, inline: string | null, position: string, head: string, lag: string, lagSeconds: number, progress: number, eventsPerSecond: number, etaSeconds: number | null, owner: string | null, heldReason: string | null, lagEvents: { value: number, isExact: boolean }, error: { message: string } | null, paused: { by: string, reason: string } | null, canary: { text: string } | null, rebuild: { form: string, progress: number } | null, deadLetters: { value: number, isExact: boolean } }>, reactors: Array<{ name: string, state: string, isDeclared: boolean, owner: string | null, position: string, head: string, lag: string, handled: string, skipped: string, nextDue: string | null, deadLetters: { value: number, isExact: boolean }, waiting: { value: number, isExact: boolean }, error: { message: string, at: string, code: string | null } | null }> } };
+export type OverviewChangesSubscription = { overviewChanges: { removedVersions: Array<string>, removedReactors: Array<string>, overview: { at: string, head: string, horizon: string, appendsPerSecond: number, versionCount: number, stalls: Array<{ position: string, pid: number | null, seconds: number, text: string }>, health: Array<{ health: Health, count: number }>, deadLetters: { value: number, isExact: boolean }, processes: Array<{ name: string, role: string | null, versions: Array<string>, owns: Array<string>, startedAt: string, heartbeatAt: string }>, lostOwners: Array<{ name: string, units: number, seconds: number | null }>, leases: Array<{ store: string, unit: string, owner: string | null, expiresAt: string }>, connections: { limit: number, used: number, groups: Array<{ applicationName: string, state: string, count: number }> }, stores: Array<{ name: string, isAway: boolean, versionCount: number, lastKnown: { at: string, versions: Array<{ id: string, state: VersionState, position: string }> } | null, connections: { limit: number, used: number, groups: Array<{ applicationName: string, state: string, count: number }> } | null }>, answers: Array<{ projection: string, version: string | null, canary: string | null, processes: Array<string> }> }, versions: Array<{ id: string, projection: string, number: number, store: string, state: VersionState, health: Health, isDeclared: boolean, answers: boolean, inline: string | null, position: string, head: string, lag: string, lagSeconds: number, progress: number, eventsPerSecond: number, etaSeconds: number | null, owner: string | null, heldReason: string | null, lagEvents: { value: number, isExact: boolean }, error: { message: string } | null, paused: { by: string, reason: string } | null, canary: { text: string } | null, rebuild: { form: string, progress: number } | null, deadLetters: { value: number, isExact: boolean } }>, reactors: Array<{ name: string, state: string, isDeclared: boolean, owner: string | null, position: string, head: string, lag: string, handled: string, skipped: string, nextDue: string | null, deadLetters: { value: number, isExact: boolean }, waiting: { value: number, isExact: boolean }, error: { message: string, at: string, code: string | null } | null }> } };
 
-export type OverviewPartsFragment = { at: string, head: string, horizon: string, appendsPerSecond: number, versionCount: number, stalls: Array<{ position: string, pid: number | null, seconds: number, text: string }>, health: Array<{ health: Health, count: number }>, deadLetters: { value: number, isExact: boolean }, processes: Array<{ name: string, role: string | null, versions: Array<string>, owns: Array<string>, startedAt: string, heartbeatAt: string }>, lostOwners: Array<{ name: string, units: number, seconds: number | null }>, leases: Array<{ store: string, unit: string, owner: string | null, expiresAt: string }>, connections: { limit: number, used: number, groups: Array<{ applicationName: string, state: string, count: number }> }, stores: Array<{ name: string, isAway: boolean, versionCount: number, connections: { limit: number, used: number, groups: Array<{ applicationName: string, state: string, count: number }> } | null }>, answers: Array<{ projection: string, version: string | null, canary: string | null, processes: Array<string> }> };
+export type OverviewPartsFragment = { at: string, head: string, horizon: string, appendsPerSecond: number, versionCount: number, stalls: Array<{ position: string, pid: number | null, seconds: number, text: string }>, health: Array<{ health: Health, count: number }>, deadLetters: { value: number, isExact: boolean }, processes: Array<{ name: string, role: string | null, versions: Array<string>, owns: Array<string>, startedAt: string, heartbeatAt: string }>, lostOwners: Array<{ name: string, units: number, seconds: number | null }>, leases: Array<{ store: string, unit: string, owner: string | null, expiresAt: string }>, connections: { limit: number, used: number, groups: Array<{ applicationName: string, state: string, count: number }> }, stores: Array<{ name: string, isAway: boolean, versionCount: number, lastKnown: { at: string, versions: Array<{ id: string, state: VersionState, position: string }> } | null, connections: { limit: number, used: number, groups: Array<{ applicationName: string, state: string, count: number }> } | null }>, answers: Array<{ projection: string, version: string | null, canary: string | null, processes: Array<string> }> };
 
 export type VersionLineFragment = { id: string, projection: string, number: number, store: string, state: VersionState, health: Health, isDeclared: boolean, answers: boolean, inline: string | null, position: string, head: string, lag: string, lagSeconds: number, progress: number, eventsPerSecond: number, etaSeconds: number | null, owner: string | null, heldReason: string | null, lagEvents: { value: number, isExact: boolean }, error: { message: string } | null, paused: { by: string, reason: string } | null, canary: { text: string } | null, rebuild: { form: string, progress: number } | null, deadLetters: { value: number, isExact: boolean } };
 
@@ -571,6 +571,14 @@ export const OverviewPartsFragmentDoc = new TypedDocumentString(`
     name
     isAway
     versionCount
+    lastKnown {
+      at
+      versions {
+        id
+        state
+        position
+      }
+    }
     connections {
       limit
       used
@@ -1182,6 +1190,14 @@ export const OverviewChangesDocument = new TypedDocumentString(`
     name
     isAway
     versionCount
+    lastKnown {
+      at
+      versions {
+        id
+        state
+        position
+      }
+    }
     connections {
       limit
       used

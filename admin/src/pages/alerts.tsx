@@ -1,7 +1,7 @@
 import type { OverviewPartsFragment } from '../gql/graphql.ts';
 import { duration } from '../parts/format.tsx';
 import { Notice } from '../parts/marks.tsx';
-import { StoresAway } from '../parts/stores.tsx';
+import { LastKnown, StoresAway } from '../parts/stores.tsx';
 
 /** What an operator must know before anything else. */
 export function Alerts({ overview: { stalls, lostOwners, stores } }: { readonly overview: OverviewPartsFragment }) {
@@ -10,6 +10,9 @@ export function Alerts({ overview: { stalls, lostOwners, stores } }: { readonly 
   return (
     <div class="alerts">
       <StoresAway names={away} />
+      {stores.map((store) => (
+        <LastKnown key={store.name} store={store} />
+      ))}
       {stalls.slice(0, 3).map(({ position, pid, text }) => (
         <Notice key={`${position}-${pid}`} tone="bad" title="The log is held back.">
           {text}

@@ -1,5 +1,5 @@
-import type { VersionDetailQuery } from '../gql/graphql.ts';
-import { number } from './format.tsx';
+import type { OverviewPartsFragment, VersionDetailQuery } from '../gql/graphql.ts';
+import { number, Time } from './format.tsx';
 import { Notice } from './marks.tsx';
 
 const home = 'default';
@@ -22,6 +22,24 @@ export function StoresAway({ names }: { readonly names: readonly string[] }) {
         ? 'What it has is missing here. Its versions catch up by themselves when it responds.'
         : 'What they have is missing here. Their versions catch up by themselves when they respond.'}
     </Notice>
+  );
+}
+
+/** What a store had when it last responded. */
+export function LastKnown({
+  store: { name, lastKnown },
+}: {
+  readonly store: Pick<OverviewPartsFragment['stores'][number], 'name' | 'lastKnown'>;
+}) {
+  if (!lastKnown || lastKnown.versions.length === 0) return null;
+  return (
+    <p>
+      {name} when it last responded, <Time at={lastKnown.at} />:{' '}
+      {lastKnown.versions
+        .map(({ id, state, position }) => `${id} ${state.toLowerCase()} at ${number(position)}`)
+        .join(', ')}
+      .
+    </p>
   );
 }
 

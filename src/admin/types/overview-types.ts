@@ -1,8 +1,8 @@
 import { type Health as HealthOfVersion, healths } from '../../runtime/inspection/health.ts';
-import type { Overview as Reading } from '../../runtime/inspection/overview.ts';
+import type { LastKnown, Overview as Reading } from '../../runtime/inspection/overview.ts';
 import { stallText } from '../../runtime/monitoring/stall-text.ts';
 import { builder } from './builder.ts';
-import { Count, Health } from './shared-types.ts';
+import { Count, Health, VersionState } from './shared-types.ts';
 
 export const HealthCount = builder.objectRef<{ readonly health: HealthOfVersion; readonly count: number }>(
   'HealthCount',
@@ -108,6 +108,24 @@ Connections.implement({
   }),
 });
 
+export const KnownVersion = builder.objectRef<LastKnown['versions'][number]>('KnownVersion');
+KnownVersion.implement({
+  description: 'A version as it was last read.',
+  fields: (t) => ({
+    id: t.expose('id', { type: 'ID' }),
+    state: t.field({ type: VersionState, resolve: ({ status }) => status.state }),
+    position: t.field({ type: 'BigInt', resolve: ({ status }) => status.position }),
+  }),
+});
+
+export const KnownVersions = builder.objectRef<LastKnown>('KnownVersions');
+KnownVersions.implement({
+  fields: (t) => ({
+    at: t.expose('at', { type: 'DateTime', description: 'When this process read them.' }),
+    versions: t.field({ type: [KnownVersion], resolve: ({ versions }) => [...versions] }),
+  }),
+});
+
 export const Store = builder.objectRef<Reading['stores'][number]>('Store');
 Store.implement({
   description: 'A read store: a database that has versions.',
@@ -122,6 +140,11 @@ Store.implement({
       type: Connections,
       nullable: true,
       description: 'Connections to it. Null if it does not respond.',
+    }),
+    lastKnown: t.expose('lastKnown', {
+      type: KnownVersions,
+      nullable: true,
+      description: 'What this process last knew of it. Null if it responds, and if this process has not read it.',
     }),
   }),
 });

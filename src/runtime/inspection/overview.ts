@@ -65,6 +65,13 @@ export interface InspectedStore {
   readonly versions: number;
   /** Null if it does not respond. */
   readonly connections: ConnectionFacts | null;
+  /** Its versions when this process last read them; null if it responds, or if this process has never read them. */
+  readonly lastKnown: LastKnown | null;
+}
+
+export interface LastKnown {
+  readonly at: string;
+  readonly versions: readonly Pick<InspectedVersion, 'id' | 'status'>[];
 }
 
 export function namesAway(stores: readonly InspectedStore[]): readonly string[] {
@@ -97,7 +104,9 @@ export async function readOverview({ db, stores, log, config }: InspectedApplica
   const horizon = await log.horizon();
   const status = await readStatusOfStores(stores, log, { letters: countBound + 1, positions: lagPositions });
   const { versions: statuses } = status;
-  const { found: facts, away } = await readEachStore(stores, readStoreFacts);
+  // Nobody waits twice for a store.
+  const silent = () => new Set([...(stores.silent?.() ?? []), ...status.away]);
+  const { found: facts, away } = await readEachStore({ ...stores, silent }, readStoreFacts);
   const [home] = facts;
   if (!home) throw new TypeError('The store of the log responds, or the overview fails.'); // as `readEachStore` does
   const reactors = await readReactorStatus(db, log, countBound + 1);
@@ -137,9 +146,10 @@ export async function readOverview({ db, stores, log, config }: InspectedApplica
     connections: home.connections,
     stores: [stores.home, ...stores.apart].map(({ name }) => ({
       name,
-      isAway: away.includes(name) || status.away.includes(name),
+      isAway: away.includes(name),
       versions: statuses.filter(({ store }) => store === name).length,
       connections: facts.find(({ store }) => store === name)?.connections ?? null,
+      lastKnown: null,
     })),
     answers,
   };
@@ -172,11 +182,13 @@ const leastMs = 200;
 const mostMsIfAway = 1000;
 
 export function createOverviewReader(application: InspectedApplication): OverviewReader {
+  const lastKnown = new Map<string, LastKnown>();
   let known: { readonly overview: Overview; readonly until: number } | undefined;
   let reading: Promise<Overview> | undefined;
   const begin = (): Promise<Overview> => {
     const since = performance.now();
-    const own = readOverview(application).then((overview) => {
+    const own = readOverview(application).then((read) => {
+      const overview = withLastKnown(read, lastKnown);
       const now = performance.now();
       // The time of waiting for a store that does not respond is not the time of the database.
       const most = namesAway(overview.stores).length > 0 ? mostMsIfAway : Number.POSITIVE_INFINITY;
@@ -195,4 +207,17 @@ export function createOverviewReader(application: InspectedApplication): Overvie
     },
     readAgain: begin,
   };
+}
+
+/** Adds what was known of a store that does not respond, and remembers what is known of the others. */
+function withLastKnown(overview: Overview, lastKnown: Map<string, LastKnown>): Overview {
+  const { at, versions, stores } = overview;
+  for (const { name, isAway } of stores) {
+    if (isAway) continue;
+    const own = versions.filter(({ status }) => status.store === name);
+    lastKnown.set(name, { at, versions: own.map(({ id, status }) => ({ id, status })) });
+  }
+  const withKnown = (store: InspectedStore) =>
+    store.isAway ? { ...store, lastKnown: lastKnown.get(store.name) ?? null } : store;
+  return { ...overview, stores: stores.map(withKnown) };
 }

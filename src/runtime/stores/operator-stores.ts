@@ -25,7 +25,9 @@ export interface OperatorConnections {
   /** @default no limit */
   readonly statementTimeoutMs?: number;
   /** See {@link ReadStores}. */
-  readonly silent?: () => ReadonlySet<string>;
+  readonly silent?: ReadStores['silent'];
+  /** See {@link ReadStores}. */
+  readonly untilSilent?: ReadStores['untilSilent'];
 }
 
 /**
@@ -37,7 +39,7 @@ export interface OperatorConnections {
 export function openOperatorStores(
   config: Pick<Config, 'database' | 'readStores' | 'gateway' | 'projections'>,
   url: string,
-  { maxConnections, silent, ...options }: OperatorConnections,
+  { maxConnections, silent, untilSilent, ...options }: OperatorConnections,
 ): OperatorStores {
   const { prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
   const links = createStoreLinks(config.projections, config.readStores);
@@ -52,7 +54,7 @@ export function openOperatorStores(
   );
   const all = [home, ...apart];
   links.connect(new Map(all.map(({ name, db }) => [name, db])));
-  const stores = { ...readStores(home, apart), ...(silent ? { silent } : {}) };
+  const stores = { ...readStores(home, apart), ...(silent ? { silent } : {}), ...(untilSilent ? { untilSilent } : {}) };
   return {
     db: home.db,
     stores,
