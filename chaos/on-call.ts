@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { RefoldError } from '../src/errors.ts';
 import { cancelRebuild, requestRebuild } from '../src/runtime/rebuilds/rebuild.ts';
+import { rebuildInPlace } from '../src/runtime/rebuilds/rebuild-in-place.ts';
+import type { EventLog } from '../src/store/event-log.ts';
 import type { Database } from '../src/store/postgres/database.ts';
 import { readRebuilds } from '../src/store/registry/rebuilds.ts';
 import { readRegistry } from '../src/store/registry/registry.ts';
@@ -13,20 +15,30 @@ const lookMs = 500;
 const readSchema = 'read_models';
 const by = { actor: 'chaos', reason: 'its rows are of events that the log has lost' };
 
+export interface OnCallOptions {
+  readonly store: Database;
+  readonly log: EventLog;
+  readonly ledger: Pick<Ledger, 'cuts'>;
+  readonly incidents: string[];
+}
+
 /**
  * The operator who does what a held version asks for. The store keeps the rows of events that the log has lost; so its versions stop after a lost
  * tail, until they are rebuilt. Before a tail is lost, nobody helps.
  */
-export function startOnCall(store: Database, ledger: Pick<Ledger, 'cuts'>, incidents: string[]) {
+export function startOnCall({ store, log, ledger, incidents }: OnCallOptions) {
   const stopping = new AbortController();
 
   async function rebuildLost(): Promise<void> {
     for (const { name, version, error, form } of await readRebuilds(store))
       if (error?.code === 'HISTORY_CHANGED' && form === 'beside')
         await cancelRebuild(store, name, version, readSchema, by);
-    for (const { name, version, state, error } of await readRegistry(store))
-      if (error?.code === 'HISTORY_CHANGED' && state !== 'retired')
-        await requestRebuild(store, inItsStore(projectionOf(name, version)), readSchema, by);
+    for (const { name, version, state, error } of await readRegistry(store)) {
+      if (error?.code !== 'HISTORY_CHANGED' || state === 'retired') continue;
+      const projection = inItsStore(projectionOf(name, version));
+      if (state === 'failed') await rebuildInPlace({ db: store, log, readSchema, projection }, by);
+      else await requestRebuild(store, projection, readSchema, by);
+    }
   }
 
   async function watch(): Promise<void> {

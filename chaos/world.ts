@@ -111,7 +111,7 @@ export async function createWorld(options: WorldOptions): Promise<World> {
 
   const workerPlaces = await places('worker', workers);
   const gatewayPlaces = await places('gateway', gateways);
-  const onCall = startOnCall(stores.stores.of({ store: apart }).db, ledger, incidents);
+  const onCall = startOnCall({ store: stores.stores.of({ store: apart }).db, log, ledger, incidents });
   const world: World = {
     options,
     server,
