@@ -29,26 +29,34 @@ export interface OnCallOptions {
 export function startOnCall({ store, log, ledger, incidents }: OnCallOptions) {
   const stopping = new AbortController();
 
+  /** Another operator may have done it meanwhile, and a fault may prevent it: the next look finds what is left. */
+  async function attempt(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (isAway(error) || (error instanceof RefoldError && error.code === 'INVALID_TRANSITION')) return;
+      incidents.push(error instanceof Error ? String(error.stack) : String(error));
+    }
+  }
+
   async function rebuildLost(): Promise<void> {
     for (const { name, version, error, form } of await readRebuilds(store))
       if (error?.code === 'HISTORY_CHANGED' && form === 'beside')
-        await cancelRebuild(store, name, version, readSchema, by);
+        await attempt(() => cancelRebuild(store, name, version, readSchema, by));
     for (const { name, version, state, error } of await readRegistry(store)) {
       if (error?.code !== 'HISTORY_CHANGED' || state === 'retired') continue;
       const projection = inItsStore(projectionOf(name, version));
-      if (state === 'failed') await rebuildInPlace({ db: store, log, readSchema, projection }, by);
-      else await requestRebuild(store, projection, readSchema, by);
+      await attempt(() =>
+        state === 'failed'
+          ? rebuildInPlace({ db: store, log, readSchema, projection }, by)
+          : requestRebuild(store, projection, readSchema, by),
+      );
     }
   }
 
   async function watch(): Promise<void> {
     while (!stopping.signal.aborted) {
-      if (ledger.cuts.length > 0)
-        await rebuildLost().catch((error: unknown) => {
-          // Another operator may have done it meanwhile.
-          if (isAway(error) || (error instanceof RefoldError && error.code === 'INVALID_TRANSITION')) return;
-          incidents.push(error instanceof Error ? String(error.stack) : String(error));
-        });
+      if (ledger.cuts.length > 0) await attempt(rebuildLost);
       await pause(lookMs, undefined, { signal: stopping.signal }).catch(() => {});
     }
   }
