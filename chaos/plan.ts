@@ -44,20 +44,16 @@ export type Action =
   /** The same, but the standby lacks the commits of the last milliseconds. */
   | { readonly kind: 'promote without the tail'; readonly ms: number }
   | { readonly kind: 'disk full'; readonly ms: number }
-  | { readonly kind: 'restart the store'; readonly how: 'fast' | 'immediate' | 'kill' }
-  /** The store's server is down, or its network is silent. If it is `watched`, no other fault is active meanwhile. */
-  | {
-      readonly kind: 'store away';
-      readonly how: 'down' | 'silent';
-      readonly seconds: number;
-      readonly watched: boolean;
-    }
-  /** The worker does not reach the store for so many times its lease, and everything else goes on. */
+  /** After a `crash`, the store's server stays down for so long. */
+  | { readonly kind: 'restart the store'; readonly how: 'fast' | 'immediate' | 'crash'; readonly seconds: number }
+  /** The store's server is down, or its network is silent. No other fault is active meanwhile. */
+  | { readonly kind: 'store away'; readonly how: 'down' | 'silent'; readonly seconds: number; readonly watched: true }
+  /** The worker does not reach the store for so many times its lease. Everything else goes on, and no other action is performed until then. */
   | {
       readonly kind: 'cut off from the store';
       readonly worker: number;
       readonly leases: number;
-      readonly watched: boolean;
+      readonly watched: true;
     }
   | { readonly kind: 'rebuild'; readonly draw: number }
   | { readonly kind: 'cancel a rebuild'; readonly draw: number }
@@ -100,9 +96,9 @@ const deck: Readonly<Record<ActionKind, number>> = {
   promote: 1,
   'promote without the tail': 1,
   'disk full': 1,
-  'restart the store': 3,
-  'store away': 4,
-  'cut off from the store': 3,
+  'restart the store': 4,
+  'store away': 2,
+  'cut off from the store': 2,
   rebuild: 4,
   'rebuild in place': 2,
   'cancel a rebuild': 2,
@@ -189,11 +185,13 @@ function drawn(kind: ActionKind, random: () => number): Action {
     case 'disk full':
       return { kind, ms: Math.round(200 + random() * 1_500) };
     case 'restart the store':
-      return { kind, how: draw < 0.4 ? 'kill' : draw < 0.7 ? 'immediate' : 'fast' };
+      return draw < 0.5
+        ? { kind, how: 'crash', seconds }
+        : { kind, how: draw < 0.75 ? 'immediate' : 'fast', seconds: 0 };
     case 'store away':
-      return { kind, how: random() < 0.5 ? 'down' : 'silent', seconds, watched: draw < 0.6 };
+      return { kind, how: draw < 0.5 ? 'down' : 'silent', seconds, watched: true };
     case 'cut off from the store':
-      return { kind, worker, leases: round(1.2 + random() * 1.5), watched: draw < 0.6 };
+      return { kind, worker, leases: round(1.2 + random() * 1.5), watched: true };
     case 'retry dead letters':
       return { kind, draw, mended: random() < 0.6 };
     case 'rebuild from a snapshot':

@@ -80,13 +80,13 @@ export function createStoreFaults({ world, failOvers, last, quiet }: StoreFaults
   }
 
   /** The process goes on, and all others reach the store. */
-  async function cutOff({ place, process }: Running, milliseconds: number, watched: boolean): Promise<string> {
+  async function cutOff({ place, process }: Running, milliseconds: number): Promise<string> {
     const owned = options.ownership === 'lease' ? await failOvers.ownedBy(process) : [];
     const orphans = owned.filter(({ store }) => store === apart);
     const { proxy } = place.storeNetwork;
     const at = Date.now();
     proxy.swallow();
-    const takenOver = failOvers.expect({ cause: 'cut off', at, watched, orphans });
+    const takenOver = failOvers.expect({ cause: 'cut off', at, watched: true, orphans });
     const connected = lasts(milliseconds, () => proxy.resume());
     last(connected);
     await Promise.race([takenOver, connected]);
@@ -97,16 +97,14 @@ export function createStoreFaults({ world, failOvers, last, quiet }: StoreFaults
     async perform(fault) {
       switch (fault.kind) {
         case 'restart the store':
-          await storeServer.restart(fault.how);
+          if (fault.how === 'crash') last(lasts(fault.seconds * 1_000, await storeServer.vanish('down')));
+          else await storeServer.restart(fault.how);
           return '';
-        case 'store away': {
-          if (fault.watched) return watchedOutage(fault.how, fault.seconds);
-          last(lasts(fault.seconds * 1_000, await storeServer.vanish(fault.how)));
-          return '';
-        }
+        case 'store away':
+          return watchedOutage(fault.how, fault.seconds);
         case 'cut off from the store':
           return withOneOf(world.workers, fault.worker, (running) =>
-            cutOff(running, fault.leases * options.leaseSeconds * 1_000, fault.watched),
+            cutOff(running, fault.leases * options.leaseSeconds * 1_000),
           );
       }
     },

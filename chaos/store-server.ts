@@ -12,7 +12,7 @@ export interface StoreServer {
   readonly dataDirectory: string;
   /** A separate network for one process. */
   network(): Promise<Network>;
-  restart(how: 'fast' | 'immediate' | 'kill'): Promise<void>;
+  restart(how: 'fast' | 'immediate'): Promise<void>;
   /** Ends the server, or silences all networks to it. Returns what brings it back. Restarts and other outages wait for that. */
   vanish(how: 'down' | 'silent'): Promise<() => Promise<void>>;
   close(options: { readonly keepFiles: boolean }): Promise<void>;
@@ -50,8 +50,7 @@ export async function startStoreServer(): Promise<StoreServer> {
     },
     async restart(how) {
       const done = await turn();
-      if (how === 'kill') await cluster.kill();
-      await cluster.restart(how === 'fast' ? 'fast' : 'immediate');
+      await cluster.restart(how);
       done();
     },
     async vanish(how) {

@@ -1,18 +1,26 @@
 import type { AuditedStep } from '../audit.ts';
+import type { Cut } from '../ledger.ts';
 import type { Judge } from './judge.ts';
 
 export const checkpointsAreFenced: Judge = {
   name: 'checkpoints-are-fenced',
   promise:
-    'each checkpoint continues from where it was, goes back only for an operator, and only the owner of its epoch moves it',
-  async differences({ steps, events }) {
+    'each checkpoint continues from where it was, goes back only for an operator or after a lost tail, and only the owner of its epoch moves it',
+  async differences({ steps, events, ledger }) {
     const head = events.at(-1)?.position ?? 0n;
     const processors = Map.groupBy(steps, ({ name, version, partition }) => `${name}@${version}/${partition}`);
-    return [...processors].flatMap(([processor, ofProcessor]) => differencesOf(processor, ofProcessor, head));
+    return [...processors].flatMap(([processor, ofProcessor]) =>
+      differencesOf(processor, ofProcessor, head, ledger.cuts),
+    );
   },
 };
 
-function differencesOf(processor: string, steps: readonly AuditedStep[], head: bigint): readonly string[] {
+function differencesOf(
+  processor: string,
+  steps: readonly AuditedStep[],
+  head: bigint,
+  cuts: readonly Cut[],
+): readonly string[] {
   const found: string[] = [];
   let at = { checkpoint: 0n, epoch: 0n };
   let writerOfEpoch: string | undefined;
@@ -25,9 +33,13 @@ function differencesOf(processor: string, steps: readonly AuditedStep[], head: b
       );
     // An operator may start a version over, under a new epoch.
     const beginsAnew = writer === 'chaos' && epoch > epochBefore;
-    if ((checkpoint < checkpointBefore && !beginsAnew) || epoch < epochBefore)
+    // What a store holds of lost events is not continued.
+    const isHeld = checkpoint === 0n && cuts.some(({ from }) => step.at >= from);
+    if ((checkpoint < checkpointBefore && !beginsAnew && !isHeld) || epoch < epochBefore)
       found.push(`${where}: went back from ${checkpointBefore} of epoch ${epochBefore} to ${checkpoint} of ${epoch}`);
-    if (checkpoint > head) found.push(`${where}: went to ${checkpoint}, beyond the head ${head}`);
+    // A store keeps what it did before the log lost it.
+    const isLost = cuts.some(({ to }) => step.at <= to);
+    if (checkpoint > head && !isLost) found.push(`${where}: went to ${checkpoint}, beyond the head ${head}`);
     // A claim names its owner. The end of a rebuild moves both checkpoint and epoch, and has no owner.
     if (epoch !== epochBefore) writerOfEpoch = step.status === 'running' ? writer : undefined;
     else if (writer !== writerOfEpoch)

@@ -220,6 +220,17 @@ describe('judges find', () => {
     expect(Object.values(await found({ steps: [...steps, { ...next, writer: 'worker 1.1' }] })).flat()).toEqual([
       expect.stringContaining('wrote a batch in epoch 1'),
     ]);
+    // What a store holds of events that the log has lost is not continued. Without a lost tail, it must be.
+    const held = { ...next, checkpoint: 0n };
+    expect(Object.values(await found({ steps: [...steps, held] })).flat()).toEqual([
+      expect.stringContaining('went back from 5'),
+    ]);
+    const { entries, begin, cut, count } = evidence.ledger;
+    const cuts = [{ from: held.at - 1, to: held.at, head: 5n }];
+    const ledger = { entries, begin, cut, count, cuts };
+    expect(Object.keys(await found({ steps: [...steps, held], ledger }))).not.toContainEqual(
+      expect.stringContaining('each checkpoint'),
+    );
   });
 
   test('a fail-over that took too long, where nothing else was done meanwhile', async () => {
