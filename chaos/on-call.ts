@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { RefoldError } from '../src/errors.ts';
-import { cancelRebuild, requestRebuild } from '../src/runtime/rebuilds/rebuild.ts';
+import { acceptRebuild, cancelRebuild, requestRebuild } from '../src/runtime/rebuilds/rebuild.ts';
 import { rebuildInPlace } from '../src/runtime/rebuilds/rebuild-in-place.ts';
 import type { EventLog } from '../src/store/event-log.ts';
 import type { Database } from '../src/store/postgres/database.ts';
@@ -40,11 +40,13 @@ export function startOnCall({ store, log, ledger, incidents }: OnCallOptions) {
   }
 
   async function rebuildLost(): Promise<void> {
-    for (const { name, version, error, form } of await readRebuilds(store))
-      if (error?.code === 'HISTORY_CHANGED' && form === 'beside')
-        await attempt(() => cancelRebuild(store, name, version, readSchema, by));
+    const rebuilds = await readRebuilds(store);
+    for (const { name, version, error } of rebuilds)
+      if (error?.code === 'HISTORY_CHANGED') await attempt(() => cancelRebuild(store, name, version, readSchema, by));
     for (const { name, version, state, error } of await readRegistry(store)) {
       if (error?.code !== 'HISTORY_CHANGED' || state === 'retired') continue;
+      const held = rebuilds.find((one) => one.name === name && one.version === version)?.heldReason;
+      if (held) await attempt(() => acceptRebuild(store, name, version, { ...by, reason: held }));
       const projection = inItsStore(projectionOf(name, version));
       await attempt(() =>
         state === 'failed'
