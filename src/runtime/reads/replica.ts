@@ -64,7 +64,7 @@ export function createReplica({ store, primary, db, watch, maxLag, logger }: Rep
   const isApart = primary.elsewhere?.log !== undefined;
   let samples: readonly Sample[] = [];
   let currentAt = Number.NEGATIVE_INFINITY;
-  let tables: ReadonlySet<string> = new Set();
+  let tables = createTableCheck(store, '');
   /** What the replica reported at the previous check. The primary and the log must have it by now. */
   let last: ReplicaState | undefined;
   /** What the log had at the previous check. Undefined before the first one. A log in another database is asked about the rest only. */
@@ -91,7 +91,7 @@ export function createReplica({ store, primary, db, watch, maxLag, logger }: Rep
     if (!isSame) return;
     if (now.lost === false) verified = new Set(before.known.map(textOf));
     else if (verified === undefined) return leave('the log does not respond, and may not have the events of its rows');
-    tables = tablesOf(state);
+    if (state.tables !== tables.text) tables = createTableCheck(store, state.tables);
     const reached = samples.findLast((sample) => isAtLeast(state.place, sample));
     if (!reached) return leave(`it is more than ${maxLag} ms behind the primary`, 'info');
     currentAt = reached.askedAt;
@@ -121,7 +121,7 @@ export function createReplica({ store, primary, db, watch, maxLag, logger }: Rep
       currentAt = Number.NEGATIVE_INFINITY;
     },
     accepts(versions) {
-      const accepted = lag() <= maxLag && hasAll(versions, store, tables);
+      const accepted = lag() <= maxLag && tables.hasAll(versions);
       sent[accepted ? 'replica' : 'primary']++;
       return accepted;
     },
@@ -180,17 +180,19 @@ function isAtLeast(place: WalPlace | null, sample: Sample): boolean {
   return place !== null && place.timeline === sample.timeline && place.at >= sample.at;
 }
 
-function tablesOf({ versions }: ReplicaState): ReadonlySet<string> {
-  return new Set(
-    versions
-      .filter(({ state }) => state === 'active' || state === 'ready')
-      .map(({ name, version, tableName }) => `${name}@${version} ${tableName}`),
-  );
-}
-
-function hasAll({ served }: VersionMap, store: string, tables: ReadonlySet<string>): boolean {
-  for (const { active, projection } of served.values()) {
-    if (active && projection.store === store && !tables.has(`${projection.id} ${projection.tableName}`)) return false;
-  }
-  return true;
+/** Whether a replica has the tables that a version map has in its store. Asked for each operation, so the last answer is kept. */
+function createTableCheck(store: string, text: string) {
+  const tables = new Set(text.split('\n'));
+  let last: { readonly versions: VersionMap; readonly hasAll: boolean } | undefined;
+  return {
+    text,
+    hasAll(versions: VersionMap): boolean {
+      if (last?.versions !== versions) {
+        const own = [...versions.served.values()].filter((one) => one.active && one.projection.store === store);
+        const hasAll = own.every(({ projection: { id, tableName } }) => tables.has(`${id} ${tableName}`));
+        last = { versions, hasAll };
+      }
+      return last.hasAll;
+    },
+  };
 }

@@ -1,5 +1,4 @@
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import type { VersionState } from '../../projections/projection/version-map.ts';
 import { isOutage } from '../postgres/database-errors.ts';
 import { onlyRow, type Queryable } from '../statements/statement.ts';
 
@@ -83,13 +82,8 @@ export interface ReplicaState {
    * no events.
    */
   readonly known: readonly LogPlace[];
-  /** The versions in its copy of the registry. */
-  readonly versions: readonly {
-    readonly name: string;
-    readonly version: number;
-    readonly state: VersionState;
-    readonly tableName: string;
-  }[];
+  /** The versions in its copy of the registry that may answer, each with its table: a line such as `cart_summary@2 cart_summary_v2`. */
+  readonly tables: string;
 }
 
 /** The state of a replica, at the time of one snapshot or earlier. */
@@ -99,7 +93,7 @@ export async function readReplicaState(db: Queryable): Promise<ReplicaState> {
       readonly standby: boolean;
       readonly at: string | null;
       readonly known: readonly { readonly position: string; readonly anchor: string }[] | null;
-      readonly versions: ReplicaState['versions'] | null;
+      readonly tables: string | null;
     }
   >({
     name: 'read replica state',
@@ -119,19 +113,19 @@ export async function readReplicaState(db: Queryable): Promise<ReplicaState> {
           from (${db.elsewhere?.log ? checkpoints : lastEvent}) as known
           where position > 0 and anchor is not null
         ) as known,
+        -- As text, which costs half of JSON: every process asks several times a second.
         (
-          select json_agg(json_build_object(
-            'name', name, 'version', version, 'state', state, 'tableName', table_name
-          ))
+          select string_agg(name || '@' || version || ' ' || table_name, e'\\n')
           from refold.projections
-        ) as versions`,
+          where state in ('ready', 'active')
+        ) as tables`,
   });
-  if (!row) return { place: null, known: [], versions: [] };
-  const { standby, at, known, versions, ...place } = row;
+  if (!row) return { place: null, known: [], tables: '' };
+  const { standby, at, known, tables, ...place } = row;
   return {
     place: standby && at !== null ? placeOf({ ...place, at }) : null,
     known: (known ?? []).map(({ position, anchor }) => ({ position: globalPosition(position), anchor })),
-    versions: versions ?? [],
+    tables: tables ?? '',
   };
 }
 

@@ -11,10 +11,10 @@ import { until } from '../../support/until.ts';
 let replica: Replica | undefined;
 afterEach(() => replica?.close());
 
-const registered = { name: 'balance', version: 1, state: 'active', tableName: 'balance_v1' };
+const tables = 'balance@1 balance_v1\nbalance@2 balance_v2';
 const primaryPlace = { system: '7', database: '16384', timeline: 2, at: '1000', lost: false };
 const known = [{ position: '10', anchor: '10.a1' }];
-const replicaState = { ...primaryPlace, known, standby: true, versions: [registered] };
+const replicaState = { ...primaryPlace, known, standby: true, tables };
 
 interface Servers {
   readonly state?: object;
@@ -88,9 +88,8 @@ describe.each([
     ['follows another timeline', { timeline: 3 }],
     ['has not replayed enough', { at: '999' }],
     ['has replayed what the primary does not have', { at: '1001' }],
-    ['does not know the version', { versions: null }],
-    ['has the version in another table', { versions: [{ ...registered, tableName: 'balance_v1_g2' }] }],
-    ['knows the version as building', { versions: [{ ...registered, state: 'building' }] }],
+    ['does not know the version, or not as complete', { tables: null }],
+    ['has the version in another table', { tables: 'balance@1 balance_v1_g2\nbalance@2 balance_v1' }],
   ])('serves none if it %s', async (_, state) => {
     expect((await start({ state }).polled()).accepts(served)).toBe(false);
   });

@@ -77,7 +77,19 @@ test('the three roles of operating.md run everything, and none may do more than 
     { name: inlineBalance.name },
   ]);
   // What a gateway asks of a replica.
-  expect((await readReplicaState(reader)).versions).toHaveLength(2);
+  expect((await readReplicaState(reader)).tables.split('\n').toSorted()).toEqual([
+    `${balanceV1.id} ${balanceV1.tableName}`,
+    `${inlineBalance.id} ${inlineBalance.tableName}`,
+  ]);
+  const building = db.transaction(async (tx) => {
+    await tx.query({
+      text: `update refold.projections set state = 'building' where name = $1`,
+      values: [balanceV1.name],
+    });
+    expect((await readReplicaState(tx)).tables).toBe(`${inlineBalance.id} ${inlineBalance.tableName}`);
+    throw new Error('enough');
+  });
+  await expect(building).rejects.toThrow('enough');
   const { version, tableName } = balanceV1;
   expect(await readReplayedCheckpoint(reader, { name: balanceV1.name, version, tableName })).toBeGreaterThan(0n);
   await expectDenied(reader, 'select payload from refold.events');
