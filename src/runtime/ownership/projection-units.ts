@@ -6,7 +6,7 @@ import type { EventLog } from '../../store/event-log.ts';
 import type { RequestedRebuild, Work } from '../../store/ownership/work.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { type ProcessorClaim, releaseProcessor } from '../../store/processors/checkpoints.ts';
-import { holdRebuild } from '../../store/registry/rebuilds.ts';
+import { holdRebuild, isClaimed } from '../../store/registry/rebuilds.ts';
 import type { ProcessorUnit } from '../../store/server/processor-unit.ts';
 import { isDistributed } from '../../store/statements/placed.ts';
 import type { MaintainedProcessor, MaintainedUnit } from '../processors/maintained-unit.ts';
@@ -179,8 +179,9 @@ async function leavePausedAlone(
 function rebuildUnit(
   options: ProjectionUnitsOptions,
   projection: Projection,
-  { requestedAt, deadLettersAccepted }: RequestedRebuild,
+  rebuild: RequestedRebuild,
 ): MaintainedUnit {
+  const { requestedAt, deadLettersAccepted } = rebuild;
   const { id, name, version, tableName } = projection;
   const { logger, owner } = options;
   /** The table that answers may be about to leave out the same events, so it gets some time to come as far. */
@@ -197,6 +198,7 @@ function rebuildUnit(
     filter: projection.filter,
     codeFingerprint: projection.codeFingerprint,
     async start(db, claim) {
+      await leaveLaterRebuildAlone(db, projection, claim, rebuild);
       await options.versions.refresh();
       await leavePausedAlone(options, projection, claim);
       const lost = isDistributed(db, projection) && (await claimRebuiltRows({ ...options, db }, projection, claim));
@@ -222,6 +224,18 @@ function rebuildUnit(
       });
     },
   };
+}
+
+/** Checked after the claim: this process may not have seen that its rebuild has ended, and that another one was requested. */
+async function leaveLaterRebuildAlone(
+  db: Database,
+  { id, name, version }: Projection,
+  claim: ProcessorClaim,
+  rebuild: RequestedRebuild,
+): Promise<void> {
+  if (await isClaimed(db, claim, rebuild)) return;
+  await releaseProcessor(db, claim);
+  throw new RefoldError('PROCESSOR_FENCED', `${id}: this rebuild has ended.`, { name, version, mode: 'over' });
 }
 
 // In milliseconds. A version that is served is seldom behind for longer.

@@ -8,9 +8,9 @@ import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import { forgetRecalled } from '../../store/processors/discards.ts';
 import { forgetLeftOut } from '../../store/processors/left-out.ts';
 import { lockPartitions } from '../../store/processors/partitions.ts';
+import { adoptTable } from '../../store/registry/adopted-table.ts';
 import {
   acceptDeadLetters,
-  adoptTable,
   deleteRebuild,
   insertRebuild,
   type RebuildForm,

@@ -1,11 +1,8 @@
-import { type QueryCreator, sql } from 'kysely';
+import { randomInt } from 'node:crypto';
+import { sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { VersionState } from '../../projections/projection/version-map.ts';
-import { checkpointChannel } from '../processors/checkpoint-notifications.ts';
 import type { ProcessorClaim } from '../processors/checkpoints.ts';
-import { countOfSkips } from '../processors/left-out.ts';
-import { notifyPlaced } from '../statements/placed.ts';
-import type { RefoldTables } from '../statements/refold-tables.generated.ts';
 import { type ColumnsOf, type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
 
 /** `beside`: fills a new table that replaces the current one at the end. `in place`: empties and fills the version's own table. */
@@ -114,6 +111,8 @@ export async function insertRebuild(db: Queryable, request: RebuildRequest): Pro
         form: request.form,
         table_name: request.tableName,
         checkpoint: request.startAt,
+        // Where no earlier rebuild of the version ever was, so a stalled owner of one is fenced off from this one.
+        epoch: BigInt(randomInt(2 ** 47)),
         started_at_position: request.startAt,
         snapshot_id: request.snapshotId,
         state_before: request.stateBefore,
@@ -124,6 +123,26 @@ export async function insertRebuild(db: Queryable, request: RebuildRequest): Pro
       .returning('name'),
   );
   return inserted.length > 0;
+}
+
+/** Whether a claimed rebuild is this one, not a later one of the same version, which fills another table. */
+export async function isClaimed(
+  db: Queryable,
+  { name, version, epoch }: ProcessorClaim,
+  { tableName, requestedAt }: Pick<Rebuild, 'tableName' | 'requestedAt'>,
+): Promise<boolean> {
+  const found = await run(
+    db,
+    refoldTables
+      .selectFrom('refold.rebuilds')
+      .select('name')
+      .where('name', '=', name)
+      .where('version', '=', version)
+      .where('epoch', '=', epoch)
+      .where('table_name', '=', tableName)
+      .where(sql<boolean>`requested_at = ${requestedAt}::timestamptz`),
+  );
+  return found.length > 0;
 }
 
 /** Makes the rebuild wait for an operator, for this reason, or continue (null). Has no effect for a former owner. */
@@ -191,82 +210,6 @@ export async function deleteRebuild(
     ]),
   );
   return ended;
-}
-
-export interface AdoptedTable {
-  readonly name: string;
-  readonly version: number;
-  readonly tableName: string;
-  readonly checkpoint: GlobalPosition;
-  readonly codeFingerprint: string;
-}
-
-/**
- * Moves the version to another table, which is complete up to `checkpoint`. Its processors continue from there under new epochs, and their
- * owners drop their cached rows of the old table.
- */
-export async function adoptTable(db: Queryable, adopted: AdoptedTable): Promise<void> {
-  await run(
-    db,
-    refoldTables
-      .with('moved', (move) => restartProcessors(move, adopted))
-      .updateTable('refold.projections')
-      .set(adoption(adopted))
-      .where('name', '=', adopted.name)
-      .where('version', '=', adopted.version),
-  );
-}
-
-/**
- * Moves the version to another table, which may be behind the old one. Its processors go back to `checkpoint` under new epochs, and the
- * recorded changes of the old rows are deleted. Listeners are notified of the new position.
- */
-export async function beginAgain(db: Queryable, begun: AdoptedTable): Promise<void> {
-  const { name, version, checkpoint } = begun;
-  const payload = `${name}@${version}:${checkpoint}`;
-  const placed = db.elsewhere?.placement !== undefined;
-  const notified = await run(
-    db,
-    refoldTables
-      .with('moved', (move) => restartProcessors(move, begun).set({ events_folded: 0, rows_written: 0 }))
-      .with('forgotten', (forget) =>
-        forget.deleteFrom('refold.changes').where('name', '=', name).where('version', '=', version),
-      )
-      .with('renamed', (rename) =>
-        rename
-          .updateTable('refold.projections')
-          .set(adoption(begun))
-          .where('name', '=', name)
-          .where('version', '=', version),
-      )
-      .selectNoFrom(
-        placed ? sql`${payload}::text`.as('payload') : sql`pg_notify(${checkpointChannel}, ${payload})`.as('notified'),
-      ),
-  );
-  await notifyPlaced(db, checkpointChannel, notified);
-}
-
-/** Sets the processors of the version to the position of the table, and fences their owners. */
-function restartProcessors(tables: QueryCreator<RefoldTables>, { name, version, tableName, checkpoint }: AdoptedTable) {
-  return tables
-    .updateTable('refold.processors')
-    .set({
-      checkpoint,
-      anchor: null,
-      epoch: sql`epoch + 1`,
-      status: 'idle',
-      error: null,
-      floors: null,
-      rewrites: 0n,
-      updated_at: sql`now()`,
-      events_skipped: sql`case when partition = 0 then ${countOfSkips(tableName)} else 0 end`,
-    })
-    .where('name', '=', name)
-    .where('version', '=', version);
-}
-
-function adoption({ tableName, codeFingerprint }: AdoptedTable) {
-  return { table_name: tableName, generation: sql<number>`generation + 1`, code_fingerprint: codeFingerprint };
 }
 
 /** The number of events that the version's processors have folded since the version began or was reset. */
