@@ -14,7 +14,7 @@ export default defineConfig({
     ...suite('system'),
     reporters: [...reporters, { onTestRunStart: () => console.info(citusLine(citus)) }],
     forceRerunTriggers,
-    globalSetup: ['test/system/postgres-15-for-the-run.ts'],
+    globalSetup: ['test/system/postgres-15-for-the-run.ts', 'test/support/bundled-sources.ts'],
     include: ['test/**/*.test.ts', 'examples/**/*.test.ts'],
     exclude: [
       ...Object.values(leftOut).flat(),

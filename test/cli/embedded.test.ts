@@ -153,7 +153,7 @@ test('a failed start stops the server that it started', async () => {
 });
 
 test('with starts and commands at random, concurrently, an application has one server, and none in the end', async () => {
-  // Run it manually with more: COMMANDS=500 npm test -- test/cli/embedded.test.ts -t 'at random' --testTimeout=7200000
+  // Run it manually with more: COMMANDS=500 npm run test:programs -- test/cli/embedded.test.ts -t 'at random' --testTimeout=7200000
   const commands = Number(process.env.COMMANDS ?? effort(6, 3));
   const seed = Number(process.env.SEED ?? new Date().toISOString().slice(0, 10).replaceAll('-', '')); // another every day
   console.info(`seed ${seed}`);

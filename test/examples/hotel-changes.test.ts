@@ -9,7 +9,7 @@ import { createWorkerProcesses, type WorkerProcess } from '../support/worker-pro
 import { wrongStays } from './hotel-judge.ts';
 import { HotelTraffic } from './hotel-traffic.ts';
 
-// `STAYS=2520 npm test -- test/examples/hotel-changes.test.ts` has more than 500 under way at each change.
+// `STAYS=2520 npm run test:programs -- test/examples/hotel-changes.test.ts` has more than 500 under way at each change.
 const stays = Number(process.env.STAYS ?? 48);
 const roomsOfPhase = Math.ceil(stays / 3);
 const killsOfPhase = Math.ceil(stays / 1000);

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { fromBundle } from '../support/cli.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
@@ -30,6 +31,7 @@ beforeAll(async () => {
     detached: true, // its signals go to all processes of the command
     env: {
       ...process.env,
+      ...fromBundle(),
       DATABASE_URL: database.url,
       PORT: '0',
       HOST: '127.0.0.1',

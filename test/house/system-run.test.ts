@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { reached } from '../support/without-servers.ts';
+import { reached } from '../support/test-kinds.ts';
 import { leftOut } from '../system/left-out.ts';
 
 const root = join(import.meta.dirname, '../..');

@@ -8,7 +8,7 @@ const root = join(import.meta.dirname, '../..');
 
 /** Vitest's reporter that prints the seed of a run, prints it again after a failure, and lists the real files that the run finds and lacks. */
 export function announcements(print: (line: string) => void = console.log): Reporter {
-  const seedLine = `Random inputs follow from seed ${seed}. The same again: SEED=${seed} npm test -- FILE`;
+  const seedLine = `Random inputs follow from seed ${seed}. The same again: SEED=${seed} npm test -- FILE, or npm run test:programs -- FILE if it starts programs`;
   return {
     onTestRunStart() {
       print(seedLine);

@@ -5,6 +5,11 @@ import { basename, join } from 'node:path';
 const folder = join(import.meta.dirname, '../../.refold/test-programs');
 const bundles = new Map<string, Promise<string>>();
 
+/** The folder for the bundles of the run that this process has started. */
+export function bundlesOfTheRun(starter: number): string {
+  return join(folder, String(starter));
+}
+
 /**
  * Bundles a program with everything that it imports, once in each process of the test run. Tests start many processes and wait for them: a bundle
  * starts in a quarter of the time that Node needs to load a thousand files.
@@ -18,7 +23,7 @@ export function bundledProgram(program: string): Promise<string> {
 async function build(program: string): Promise<string> {
   const { rolldown } = await import('rolldown');
   const name = basename(program, '.ts');
-  const own = join(folder, String(process.ppid), String(process.pid), name);
+  const own = join(bundlesOfTheRun(process.ppid), String(process.pid), name);
   // An optional package of the driver, which is not installed.
   const bundle = await rolldown({ input: program, platform: 'node', external: ['pg-native'], logLevel: 'silent' });
   await bundle.write({ dir: own, entryFileNames: `${name}.mjs`, chunkFileNames: '[name]-[hash].mjs' });

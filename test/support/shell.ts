@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
-import { decisive } from './cli.ts';
+import { decisive, fromBundle } from './cli.ts';
 import { until } from './until.ts';
 
 /** A running shell, as in a user's terminal. Commands ending in `&` stay running until they are killed, or `close`. */
@@ -13,7 +13,7 @@ export class Shell {
     const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !decisive.includes(name)));
     this.#child = spawn('bash', ['--norc'], {
       cwd,
-      env: { ...inherited, LOG_FORMAT: 'text', ...env }, // as in a terminal
+      env: { ...inherited, ...fromBundle(), LOG_FORMAT: 'text', ...env }, // as in a terminal
       stdio: ['pipe', 'pipe', 'inherit'],
       detached: true, // a process group of its own
     });

@@ -3,7 +3,7 @@ import { announcements, realFileLine, testsOver } from './announcements.ts';
 import { citusLine, findCitus } from './citus-engine.ts';
 import { realFiles } from './real-files.ts';
 import { seed, seedOf } from './seed.ts';
-import { testsWithoutServers } from './without-servers.ts';
+import { testsOfPrograms, testsWithoutServers } from './test-kinds.ts';
 
 test('the unit test run includes the files that start nothing, judged by their imports', () => {
   const files = testsWithoutServers();
@@ -14,6 +14,16 @@ test('the unit test run includes the files that start nothing, judged by their i
   expect(files).not.toContain('test/cli/operating.test.ts');
   expect(files).not.toContain('test/gateway/http/http.test.ts');
   expect(files).not.toContain('test/support/tcp-proxy.test.ts');
+});
+
+test('the tests that start programs have a run of their own, judged by their imports', () => {
+  const files = testsOfPrograms();
+  expect(files).toContain('test/cli/processes.test.ts');
+  expect(files).toContain('test/runtime/ownership/kill.test.ts');
+  expect(files).toContain('test/admin-page/pages.test.ts');
+  // A PostgreSQL, also one of the file's own, is no such program.
+  expect(files).not.toContain('test/store/log/append.test.ts');
+  expect(files).not.toContain('test/refold/lost-tail.test.ts');
 });
 
 test('the seed is new each day in CI, and each time elsewhere', () => {

@@ -13,13 +13,26 @@ const starters: readonly RegExp[] = [
 
 /** The test files that start neither servers nor processes, judged by their imports: paths from the root of the project. */
 export function testsWithoutServers(): readonly string[] {
-  const files = globSync(['test/**/*.test.ts', 'examples/**/*.test.ts'], { cwd: root, exclude: ['test/system/**'] });
-  return files
-    .filter((file) => ![...reached(file)].some((one) => starters.some((starter) => starter.test(one))))
-    .sort();
+  return filesThat((file) => ![...reached(file)].some((one) => starters.some((starter) => starter.test(one))));
 }
 
-/** What a file imports, recursively, without the imports of `src/`: a test's own imports show its intent. */
+/** It starts PostgreSQL, which is no program of ours: most tests need it. */
+const serverOfTests = 'test/support/postgres-cluster.ts';
+
+/** The test files that start programs, such as the command line, samples, processes that are killed, or a browser: paths as above. */
+export function testsOfPrograms(): readonly string[] {
+  return filesThat((file) => {
+    const all = reached(file, new Set([serverOfTests]));
+    return all.has('node:child_process') || all.has('playwright-core');
+  });
+}
+
+function filesThat(belong: (file: string) => boolean): readonly string[] {
+  const files = globSync(['test/**/*.test.ts', 'examples/**/*.test.ts'], { cwd: root, exclude: ['test/system/**'] });
+  return files.filter(belong).sort();
+}
+
+/** What a file imports, recursively, without the imports of `src/`: a test's own imports show its intent. Nor are those of the files in `seen` followed. */
 export function reached(file: string, seen: Set<string> = new Set()): ReadonlySet<string> {
   if (seen.has(file)) return seen;
   seen.add(file);

@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
+import { testsWithoutServers } from '../support/test-kinds.ts';
 import { isTurnOf } from '../support/turns.ts';
-import { testsWithoutServers } from '../support/without-servers.ts';
 
 /** Test files that the system run leaves out, because another PostgreSQL makes no difference to them. Globs from the root of the project. */
 export const leftOut = {
