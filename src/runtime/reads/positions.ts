@@ -248,18 +248,19 @@ function createWaiter(
   };
 }
 
-interface MissedPosition {
+/** Why a version did not reach a position. */
+export interface MissedPosition {
   readonly position: GlobalPosition;
   readonly reached: GlobalPosition;
   readonly why: string;
-  /** Whether the version has stopped at an event. */
-  readonly stopped: boolean;
+  /** Whether the version has stopped at an event. @default false */
+  readonly stopped?: boolean;
   /** Undefined if the log can't be asked. */
-  readonly head: GlobalPosition | undefined;
+  readonly head?: GlobalPosition | undefined;
 }
 
-function positionTimeout({ id, name, version }: Projection, missed: MissedPosition): RefoldError {
-  const { position, reached, why, stopped, head } = missed;
+export function positionTimeout({ id, name, version }: Projection, missed: MissedPosition): RefoldError {
+  const { position, reached, why, stopped = false, head } = missed;
   return new RefoldError(
     'POSITION_TIMEOUT',
     `${id} did not reach position ${position} ${why}; it is at ${reached}. Ask again, or without demanding a position.`,

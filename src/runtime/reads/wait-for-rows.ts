@@ -1,8 +1,10 @@
-import type { GlobalPosition } from '../../events/global-position.ts';
+import { beginning, type GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
-import { readVersionStatus } from '../../store/registry/version-positions.ts';
+import { isOutage } from '../../store/postgres/database-errors.ts';
+import { readVersionStatus, type StoredVersion } from '../../store/registry/version-positions.ts';
+import { readLostHistory } from '../../store/statements/log-anchors.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
-import type { Positions } from './positions.ts';
+import { type Positions, positionTimeout } from './positions.ts';
 
 export interface RowsWait {
   /** The database that holds the read tables. */
@@ -14,7 +16,8 @@ export interface RowsWait {
 /**
  * Waits until the caller's table of a version holds the log up to the position. Returns false if the version has moved to another table by then.
  * The registry decides, because the checkpoint known to this process may be outdated: the version may have gone back, in a rebuild or after a
- * lost tail of the log, and the notification may have been lost.
+ * lost tail of the log, and the notification may have been lost. In another database than the log, nobody may have noticed a lost tail yet. Its
+ * positions count again for other events, so the log is asked whether it still has those of the checkpoint.
  *
  * @throws RefoldError `POSITION_TIMEOUT`
  */
@@ -28,7 +31,24 @@ export async function waitForRows(
     const status = await readVersionStatus(db, projection.name, projection.version);
     if (status === undefined) return true; // no longer in the registry: its reads report that
     if (status.tableName !== projection.tableName) return false;
-    if (status.checkpoint >= position) return true;
-    positions.forget();
+    if (status.checkpoint < position) {
+      positions.forget();
+      continue;
+    }
+    if (!(await isOfLostEvents(db, status))) return true;
+    const why = 'because its rows are those of events that the log has lost';
+    throw positionTimeout(projection, { position, reached: beginning, why });
+  }
+}
+
+/** False as well if the log is away: queries of a store continue then. */
+async function isOfLostEvents(db: Queryable, { checkpoint, anchor }: StoredVersion): Promise<boolean> {
+  const log = db.elsewhere?.log;
+  if (!log) return false;
+  try {
+    return (await readLostHistory(log, checkpoint, anchor)).lost !== null;
+  } catch (error) {
+    if (isOutage(error)) return false;
+    throw error;
   }
 }

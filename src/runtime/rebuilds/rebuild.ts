@@ -181,7 +181,8 @@ export async function completeRebuild(options: {
     const ended = await deleteRebuild(tx, name, version, 'beside');
     await forgetDifferences(tx, name, version);
     if (ended) await forgetRecalled(tx, name, version, ended.requestedAt);
-    await adoptTable(tx, { name, version, tableName, checkpoint: upTo, codeFingerprint });
+    const anchor = ended?.anchor ?? null;
+    await adoptTable(tx, { name, version, tableName, checkpoint: upTo, anchor, codeFingerprint });
     await forgetLeftOut(tx, before.tableName);
     // Dead letters that were discarded during the rebuild may be among those it has kept.
     await redeliverInherited(tx, { log, readSchema, projection }, 'where discarded');

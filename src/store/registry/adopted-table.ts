@@ -11,6 +11,8 @@ export interface AdoptedTable {
   readonly version: number;
   readonly tableName: string;
   readonly checkpoint: GlobalPosition;
+  /** The anchor of the checkpoint. @default unknown */
+  readonly anchor?: string | null;
   readonly codeFingerprint: string;
 }
 
@@ -60,12 +62,15 @@ export async function beginAgain(db: Queryable, begun: AdoptedTable): Promise<vo
 }
 
 /** Sets the processors of the version to the position of the table, and fences their owners. */
-function restartProcessors(tables: QueryCreator<RefoldTables>, { name, version, tableName, checkpoint }: AdoptedTable) {
+function restartProcessors(
+  tables: QueryCreator<RefoldTables>,
+  { name, version, tableName, checkpoint, anchor = null }: AdoptedTable,
+) {
   return tables
     .updateTable('refold.processors')
     .set({
       checkpoint,
-      anchor: null,
+      anchor,
       epoch: sql`epoch + 1`,
       status: 'idle',
       error: null,

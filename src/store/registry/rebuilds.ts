@@ -183,6 +183,8 @@ export interface EndedRebuild {
   readonly tableName: string;
   readonly startedAtPosition: GlobalPosition;
   readonly snapshotId: bigint | null;
+  /** The anchor of its checkpoint; null for `in place`. */
+  readonly anchor: string | null;
   /** The events that its own processor folded; 0 for `in place`. */
   readonly eventsFolded: bigint;
   readonly stateBefore: VersionState | null;
@@ -204,6 +206,7 @@ export async function deleteRebuild(
       'table_name as tableName',
       'started_at_position as startedAtPosition',
       'snapshot_id as snapshotId',
+      'anchor',
       'events_folded as eventsFolded',
       'state_before as stateBefore',
       'requested_at as requestedAt',

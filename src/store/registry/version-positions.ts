@@ -33,6 +33,8 @@ export async function readVersionPositions(
 /** The table is the one with its current rows. */
 export interface StoredVersion extends ColumnsOf<'refold.projections', 'state' | 'table_name'> {
   readonly checkpoint: GlobalPosition;
+  /** The anchor of its lowest checkpoint. */
+  readonly anchor: string | null;
   /** Whether an operator has paused it: nobody maintains it. */
   readonly paused: boolean;
 }
@@ -46,12 +48,16 @@ export async function readVersionStatus(
   const rows = await db.query<StoredVersion>({
     name: 'read version status',
     text: `
-      select state, table_name as "tableName", paused_at is not null as paused, coalesce((
-        select refold.reached($1, $2, min(checkpoint))
-        from refold.processors
-        where name = $1 and version = $2
-      ), 0) as checkpoint
+      select
+        state,
+        table_name as "tableName",
+        paused_at is not null as paused,
+        coalesce(refold.reached($1, $2, lowest.checkpoint), 0) as checkpoint,
+        lowest.anchor
       from refold.projections
+      left join lateral (
+        select checkpoint, anchor from refold.processors where name = $1 and version = $2 order by checkpoint limit 1
+      ) as lowest on true
       where name = $1 and version = $2`,
     values: [name, version],
   });
