@@ -12,7 +12,7 @@ import {
 } from '../../store/ownership/processes.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import type { ProcessDescription } from './presence.ts';
-import { spreadUnits } from './spread-units.ts';
+import { heirsAmong, spreadUnits } from './spread-units.ts';
 
 /** What a process announces about itself. Units are named by `unitText`. */
 export type Standing = Omit<AnnouncedProcess, 'id'>;
@@ -150,13 +150,14 @@ function assignmentOf(
   const owned = new Set(own.owns);
   const wanted = new Set(own.declares.filter((unit) => !owned.has(unit)));
   const spread = spreadUnits([own, ...others]);
+  const heirsOf = heirsAmong([own, ...others]);
   const isMine = (unit: string) => spread.get(unit) === own.id;
   return {
     release: own.owns.filter((unit) => !isMine(unit)),
     take: [...wanted].filter((unit) => isMine(unit) || longFree.has(unit)),
     takeOver: others.map((gone) => {
-      const without = spreadUnits([own, ...others.filter((other) => other !== gone)]);
-      const units = gone.owns.filter((unit) => wanted.has(unit) && without.get(unit) === own.id);
+      const heirs = heirsOf(gone);
+      const units = gone.owns.filter((unit) => wanted.has(unit) && heirs.get(unit) === own.id);
       return { process: gone.id, units };
     }),
   };

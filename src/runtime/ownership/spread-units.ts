@@ -11,48 +11,106 @@ import type { AnnouncedProcess } from '../../store/ownership/processes.ts';
  * @returns the id of a process for each unit that any process declares or owns
  */
 export function spreadUnits(processes: readonly AnnouncedProcess[]): ReadonlyMap<string, string> {
-  const sorted = processes.toSorted((a, b) => compare(a.id, b.id));
-  const loads = new Map<string, Load>(sorted.map((process) => [process.id, newLoad(process)]));
-  // Two processes may claim the same unit for a moment; it counts once.
-  const owned = new Set<string>();
-  for (const { id, owns } of sorted) {
-    for (const unit of owns) if (!owned.has(unit)) loads.get(id)?.units.add(unit);
-    for (const unit of owns) owned.add(unit);
-  }
-  const all = [...loads.values()];
-  const free = new Set(sorted.flatMap(({ declares }) => declares).filter((unit) => !owned.has(unit)));
-  for (const unit of [...free].sort(compare)) {
-    const [least] = all
-      .filter(({ declares }) => declares.has(unit))
-      .sort((a, b) => a.units.size - b.units.size || siblings(a, unit) - siblings(b, unit) || compare(a.id, b.id));
-    least?.units.add(unit);
-  }
+  const { loads, owned } = loadsOf(processes);
+  const free = new Set(loads.flatMap(({ declares }) => [...declares]).filter((unit) => !owned.has(unit)));
+  for (const unit of [...free].sort(compare)) leastLoaded(loads, unit)?.add(unit);
   for (;;) {
-    const chain = chainOfMoves(all);
+    const chain = chainOfMoves(loads);
     if (!chain) break;
     for (const { from, to, unit } of chain) {
-      from.units.delete(unit);
-      to.units.add(unit);
+      from.delete(unit);
+      to.add(unit);
     }
   }
-  return new Map(all.flatMap(({ id, units }) => [...units].map((unit) => [unit, id] as const)));
+  return new Map(loads.flatMap(({ id, units }) => [...units].map((unit) => [unit, id] as const)));
 }
 
-interface Load {
+/**
+ * Returns a function that decides who takes over the units of a process that is gone: those that declare them, in turns, beginning with the
+ * process that has the fewest. It is called for each process at each change, so it is quick, and {@link spreadUnits} evens out what is left.
+ */
+export function heirsAmong(
+  processes: readonly AnnouncedProcess[],
+): (gone: AnnouncedProcess) => ReadonlyMap<string, string> {
+  const sorted = loadsOf(processes).loads.toSorted((a, b) => a.units.size - b.units.size || compare(a.id, b.id));
+  return ({ id, owns }) => {
+    const others = sorted.filter((load) => load.id !== id);
+    const heirs = new Map<string, string>();
+    let turn = 0;
+    for (const unit of owns.toSorted(compare)) {
+      const inTurn = others.findIndex((_, index) => others[(turn + index) % others.length]?.declares.has(unit));
+      if (inTurn < 0) continue;
+      turn += inTurn + 1;
+      const heir = others[(turn - 1) % others.length];
+      if (heir) heirs.set(unit, heir.id);
+    }
+    return heirs;
+  };
+}
+
+/** What a process declares and has. */
+class Load {
   readonly id: string;
   readonly declares: ReadonlySet<string>;
   readonly keeps: ReadonlySet<string>;
-  readonly units: Set<string>;
+  readonly units = new Set<string>();
+  readonly #ofVersion = new Map<string, number>();
+
+  constructor({ id, declares, keeps }: AnnouncedProcess) {
+    this.id = id;
+    this.declares = setOf(declares);
+    this.keeps = setOf(keeps);
+  }
+
+  add(unit: string): void {
+    if (this.units.has(unit)) return;
+    this.units.add(unit);
+    this.#ofVersion.set(versionOf(unit), this.siblings(unit) + 1);
+  }
+
+  delete(unit: string): void {
+    if (this.units.delete(unit)) this.#ofVersion.set(versionOf(unit), this.siblings(unit) - 1);
+  }
+
+  /** Counts the units of the same version: partitions of one version should be spread too. */
+  siblings(unit: string): number {
+    return this.#ofVersion.get(versionOf(unit)) ?? 0;
+  }
+}
+
+function loadsOf(processes: readonly AnnouncedProcess[]): {
+  readonly loads: readonly Load[];
+  readonly owned: ReadonlySet<string>;
+} {
+  const sorted = processes.toSorted((a, b) => compare(a.id, b.id));
+  // Two processes may claim the same unit for a moment; it counts once.
+  const owned = new Set<string>();
+  const loads = sorted.map((process) => {
+    const load = new Load(process);
+    for (const unit of process.owns) if (!owned.has(unit)) load.add(unit);
+    for (const unit of process.owns) owned.add(unit);
+    return load;
+  });
+  return { loads, owned };
+}
+
+/** Of those that declare the unit. */
+function leastLoaded(loads: readonly Load[], unit: string): Load | undefined {
+  let least: Load | undefined;
+  for (const load of loads) {
+    if (!load.declares.has(unit)) continue;
+    const difference = least
+      ? load.units.size - least.units.size || load.siblings(unit) - least.siblings(unit) || compare(load.id, least.id)
+      : -1;
+    if (difference < 0) least = load;
+  }
+  return least;
 }
 
 interface Move {
   readonly from: Load;
   readonly to: Load;
   readonly unit: string;
-}
-
-function newLoad({ id, declares, keeps }: AnnouncedProcess): Load {
-  return { id, declares: new Set(declares), keeps: new Set(keeps), units: new Set() };
 }
 
 /**
@@ -81,10 +139,13 @@ function chainOfMoves(loads: readonly Load[]): Move[] | undefined {
 
 /** Returns the best unit to move: of the version with the most partitions on `from` and the fewest on `to`. */
 function movable(from: Load, to: Load): string | undefined {
-  const gain = (unit: string) => siblings(from, unit) - siblings(to, unit);
-  return [...from.units]
-    .filter((unit) => to.declares.has(unit) && !from.keeps.has(unit))
-    .sort((a, b) => gain(b) - gain(a) || compare(a, b))[0];
+  let best: { readonly unit: string; readonly gain: number } | undefined;
+  for (const unit of from.units) {
+    if (!to.declares.has(unit) || from.keeps.has(unit)) continue;
+    const gain = from.siblings(unit) - to.siblings(unit);
+    if (!best || gain > best.gain || (gain === best.gain && unit < best.unit)) best = { unit, gain };
+  }
+  return best?.unit;
 }
 
 function path(reached: ReadonlyMap<Load, Move | undefined>, end: Load): Move[] {
@@ -93,12 +154,13 @@ function path(reached: ReadonlyMap<Load, Move | undefined>, end: Load): Move[] {
   return moves;
 }
 
-/** Counts the units of the same version: partitions of one version should be spread too. */
-function siblings({ units }: Load, unit: string): number {
-  const version = versionOf(unit);
-  let count = 0;
-  for (const other of units) if (versionOf(other) === version) count++;
-  return count;
+/** Announcements that did not change are the same objects each time, and name hundreds of units. */
+const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+function setOf(units: readonly string[]): ReadonlySet<string> {
+  const known = sets.get(units) ?? new Set(units);
+  sets.set(units, known);
+  return known;
 }
 
 function versionOf(unit: string): string {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { spreadUnits } from '../../../src/runtime/ownership/spread-units.ts';
+import { heirsAmong, spreadUnits } from '../../../src/runtime/ownership/spread-units.ts';
 import type { AnnouncedProcess } from '../../../src/store/ownership/processes.ts';
 
 /** Some units, and processes that each declare some of them and own some of those. */
@@ -107,6 +107,30 @@ describe('spreading units', () => {
         expect(new Map([...spreadUnits(other)].sort())).toEqual(new Map([...spreadUnits(processes)].sort()));
       }),
     );
+  });
+
+  test('the units of a process that is gone go to those that declare them', () => {
+    fc.assert(
+      fc.property(announced, (processes) => {
+        const heirsOf = heirsAmong(processes);
+        for (const gone of processes) {
+          const others = processes.filter((one) => one !== gone);
+          const heirs = heirsOf(gone);
+          expect(new Set(heirs.keys())).toEqual(
+            new Set(gone.owns.filter((unit) => others.some(({ declares }) => declares.includes(unit)))),
+          );
+          for (const [unit, heir] of heirs) expect(others.find(({ id }) => id === heir)?.declares).toContain(unit);
+        }
+      }),
+    );
+  });
+
+  test('the units of a process that is gone go to the others in turns, beginning with the one that has the fewest', () => {
+    const units = Array.from({ length: 7 }, (_, index) => `processor p${index}@1/0`);
+    const [a = '', b = '', c = '', d = '', ...gone] = units;
+    const process = (id: string, owns: readonly string[]) => ({ id, declares: units, owns, keeps: [] });
+    const heirsOf = heirsAmong([process('1', [a, b]), process('2', [c]), process('3', [d]), process('gone', gone)]);
+    expect([...heirsOf(process('gone', gone)).values()]).toEqual(['2', '3', '1']);
   });
 
   test('a new process receives its share from those that own most, one unit at a time', () => {
