@@ -12,7 +12,8 @@ import type { AnnouncedProcess } from '../../store/ownership/processes.ts';
  */
 export function spreadUnits(processes: readonly AnnouncedProcess[]): ReadonlyMap<string, string> {
   const { loads, owned } = loadsOf(processes);
-  const free = new Set(loads.flatMap(({ declares }) => [...declares]).filter((unit) => !owned.has(unit)));
+  const free = new Set<string>();
+  for (const { declares } of loads) for (const unit of declares) if (!owned.has(unit)) free.add(unit);
   for (const unit of [...free].sort(compare)) leastLoaded(loads, unit)?.add(unit);
   for (;;) {
     const chain = chainOfMoves(loads);
