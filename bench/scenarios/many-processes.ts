@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import { startServerProcess } from '../http/server-process.ts';
 import { createCountedDatabase, startCountingServer } from '../many/counted-database.ts';
@@ -7,6 +8,8 @@ import { projectionCount } from './many-projections.ts';
 /**
  * Many processes of an application with 200 read models, which share their maintenance and serve clients: until the last of them listens, and at
  * rest. Measured once, because the start of fifty processes takes a small machine minutes. A quick run has ten.
+ *
+ * Twelve processes at rest need nearly half a core and their server a part of another. More than a machine can hold never come to rest.
  */
 export const manyProcesses: Scenario = {
   name: 'many-processes',
@@ -14,7 +17,7 @@ export const manyProcesses: Scenario = {
   async run({ quick }) {
     const server = await startCountingServer();
     const database = await createCountedDatabase(server);
-    const count = quick ? 10 : 50;
+    const count = quick ? 10 : Math.min(50, 12 * availableParallelism());
     const start = () => startServerProcess('many-projections-server.ts', database.url, String(projectionCount));
     const first = await start();
     await database.owned(projectionCount);
