@@ -10,7 +10,10 @@ export interface LiveProcess extends ColumnsOf<'refold.processes', 'name' | 'rol
 /** Whether a process serves clients, maintains read tables, or both. */
 export type ProcessRole = NonNullable<TableRow<'refold.processes'>['role']>;
 
-/** The processes with a recent heartbeat. A process of an older release that maintains nothing is not included. */
+/** `host:9` before `host:10`. */
+const byName = `regexp_replace(name, '[0-9]+$', ''), length(name), name`;
+
+/** The processes with a recent heartbeat, by name. A process of an older release that maintains nothing is not included. */
 export async function readLiveProcesses(db: Queryable): Promise<LiveProcess[]> {
   return db.query<LiveProcess>({
     text: `
@@ -28,7 +31,7 @@ export async function readLiveProcesses(db: Queryable): Promise<LiveProcess[]> {
         end as versions
       from refold.processes
       where heartbeat_at > clock_timestamp() - make_interval(secs => $1)
-      order by name`,
+      order by ${byName}`,
     values: [silentSeconds],
   });
 }
@@ -42,7 +45,7 @@ export async function readDeclaringProcesses(db: Queryable, reactor: string, ver
       where heartbeat_at > clock_timestamp() - make_interval(secs => $1)
         and role is distinct from 'gateway'
         and reactor_versions -> $2::text @> to_jsonb($3::integer)
-      order by name`,
+      order by ${byName}`,
     values: [silentSeconds, reactor, version],
   });
   return rows.map(({ name }) => name);
@@ -60,7 +63,7 @@ export async function readRunningDetails(db: Queryable, limit: number): Promise<
       select name, role, versions, owns, started_at as "startedAt", heartbeat_at as "heartbeatAt"
       from refold.processes
       where heartbeat_at > clock_timestamp() - make_interval(secs => $1)
-      order by name, id
+      order by ${byName}, id
       limit $2`,
     values: [silentSeconds, limit],
   });

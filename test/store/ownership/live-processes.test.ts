@@ -1,0 +1,28 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readLiveProcesses, readRunningDetails } from '../../../src/store/ownership/live-processes.ts';
+import { announceProcess } from '../../../src/store/ownership/processes.ts';
+import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+
+let database: TestDatabase;
+let db: Database;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = createDatabase({ url: database.url });
+});
+afterAll(async () => {
+  await db.close();
+  await database.drop();
+});
+
+test('processes are listed by host and number', async () => {
+  const described = { role: 'worker', versions: [], payloadVersions: {}, reactorVersions: {} } as const;
+  const nothing = { declares: [], owns: [], keeps: [] };
+  for (const name of ['b:7', 'a:10145', 'a:9929', 'alone'])
+    await announceProcess(db, { id: randomUUID(), name, ...described, ...nothing });
+  const names = ['a:9929', 'a:10145', 'alone', 'b:7'];
+  expect((await readLiveProcesses(db)).map(({ name }) => name)).toEqual(names);
+  expect((await readRunningDetails(db, 10)).map(({ name }) => name)).toEqual(names);
+});
