@@ -9,7 +9,7 @@ import { projectionCount } from './many-projections.ts';
  * Many processes of an application with 200 read models, which share their maintenance and serve clients: until the last of them listens, and at
  * rest. Measured once, because the start of fifty processes takes a small machine minutes. A quick run has ten.
  *
- * Twelve processes at rest need nearly half a core and their server a part of another. More than a machine can hold never come to rest.
+ * Ten processes at rest and their server need nearly half a core. More processes than a machine can hold do not come to rest.
  */
 export const manyProcesses: Scenario = {
   name: 'many-processes',

@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { TestProject } from 'vitest/node';
@@ -16,18 +16,16 @@ const sources = join(import.meta.dirname, '../../src');
 const entries = ['index', 'testing', 'cli/main'];
 
 /**
- * Vitest's global setup for tests that start many programs: bundles the sources with all packages, once for the run. `refold --help` then needs a
+ * Vitest's global setup for tests that start many programs: bundles the sources with all packages. `refold --help` then needs a
  * fifth of the CPU time, because Node loads ten files instead of a thousand. Programs still name the files in `src/`.
  */
 export default async function setup(project: TestProject): Promise<void> {
   // A bundle does not follow edits.
   if (project.vitest.config.watch) return;
-  const folder = join(bundlesOfTheRun(process.pid), 'sources');
+  const folder = join(bundlesOfTheRun(process.pid), project.name);
   const hook = join(folder, 'use-bundle.mjs');
-  if (!existsSync(hook)) {
-    await bundle(folder);
-    writeFileSync(hook, useBundle);
-  }
+  await bundle(folder);
+  writeFileSync(hook, useBundle);
   project.provide('bundledSources', hook);
 }
 

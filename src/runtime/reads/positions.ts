@@ -249,7 +249,7 @@ function createWaiter(
 }
 
 /** Why a version did not reach a position. */
-export interface MissedPosition {
+interface MissedPosition {
   readonly position: GlobalPosition;
   readonly reached: GlobalPosition;
   readonly why: string;

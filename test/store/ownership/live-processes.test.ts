@@ -1,21 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readLiveProcesses, readRunningDetails } from '../../../src/store/ownership/live-processes.ts';
 import { announceProcess } from '../../../src/store/ownership/processes.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 
-let database: TestDatabase;
-let db: Database;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = createDatabase({ url: database.url });
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
-});
+const { db } = await databaseOfFile();
 
 test('processes are listed by host and number', async () => {
   const described = { role: 'worker', versions: [], payloadVersions: {}, reactorVersions: {} } as const;
