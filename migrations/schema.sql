@@ -262,7 +262,8 @@ create table refold.processes (
   started_at timestamp with time zone not null default clock_timestamp(),
   heartbeat_at timestamp with time zone not null default clock_timestamp(),
   payload_versions jsonb not null default '{}'::jsonb,
-  reactor_versions jsonb not null default '{}'::jsonb
+  reactor_versions jsonb not null default '{}'::jsonb,
+  announcement_hash bigint not null generated always as (hash_array_extended(declares, hash_array_extended(owns, hash_array_extended(keeps, jsonb_hash_extended(payload_versions, jsonb_hash_extended(reactor_versions, (0)::bigint)))))) stored
 ) with (fillfactor=50);
 
 alter table refold.processes add constraint processes_pkey PRIMARY KEY (id);
@@ -290,6 +291,8 @@ comment on column refold.processes.heartbeat_at is 'When it last reported.';
 comment on column refold.processes.payload_versions is 'The payload versions that it can read, by family and type, above 1.';
 
 comment on column refold.processes.reactor_versions is 'The versions of reactors that it declares, other than 1.';
+
+comment on column refold.processes.announcement_hash is 'Differs whenever the process announces something else.';
 
 create table refold.processors (
   name text collate "C" not null,

@@ -67,7 +67,8 @@ values, whichever does the work, and they are missing while the database can't b
 reports them. A histogram has the series \`_bucket\`, \`_sum\` and \`_count\`; times are in seconds.
 
 [\`monitoring/grafana-dashboard.json\`](../monitoring/grafana-dashboard.json) is a dashboard of them. Beside them are
-\`process_*\` and \`nodejs_*\`: memory, CPU time, event loop and garbage collection of the process.
+\`process_*\` and \`nodejs_*\`: memory, CPU time, event loop and garbage collection of the process. The event loop is asked every
+50 ms (\`nodejs_eventloop_lag_*\`), so 0.05 s is one without delay.
 
 ${sections.toSorted().join('\n\n')}
 `;

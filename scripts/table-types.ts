@@ -45,7 +45,8 @@ interface CatalogColumn {
   readonly nullable: boolean;
   readonly view: boolean;
   readonly hasDefault: boolean;
-  readonly identity: boolean;
+  /** Whether only the server writes it. */
+  readonly computed: boolean;
   /** The definition of the check constraint on this column alone. */
   readonly check: string | null;
 }
@@ -127,8 +128,8 @@ function columnType({ table, column, type, check }: CatalogColumn): string {
   return parsed;
 }
 
-function generated({ identity, hasDefault }: CatalogColumn, type: string): string {
-  if (identity) return type === 'Int8' ? 'GeneratedAlways<bigint>' : `GeneratedAlways<${type}>`;
+function generated({ computed, hasDefault }: CatalogColumn, type: string): string {
+  if (computed) return type === 'Int8' ? 'GeneratedAlways<bigint>' : `GeneratedAlways<${type}>`;
   return hasDefault ? `Generated<${type}>` : type;
 }
 
@@ -140,7 +141,7 @@ const catalogStatement = `
     not attnotnull as nullable,
     relkind = 'v' as view,
     atthasdef as "hasDefault",
-    attidentity <> '' as identity,
+    attidentity <> '' or attgenerated <> '' as computed,
     (
       select min(pg_get_constraintdef(pg_constraint.oid))
       from pg_constraint

@@ -1,7 +1,8 @@
 import { getOperationAST } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
-import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Canary } from '../projections/projection/version-map.ts';
+import { collectProcessMetrics } from './http/process-metrics.ts';
 import type { ServedSchemaContext } from './operations/served-schema.ts';
 import type { SentMessages } from './subscriptions/subscription.ts';
 
@@ -64,8 +65,7 @@ export function createGatewayMetrics(
   registry: Registry,
   { subscriptions, sockets, messages, canaries, onCanary }: Measured,
 ): Metrics {
-  // Memory, event loop, garbage collection. An application's own registry may already collect them.
-  if (!registry.getSingleMetric('process_cpu_seconds_total')) collectDefaultMetrics({ register: registry });
+  collectProcessMetrics(registry);
   const seconds = new Histogram({
     name: 'refold_graphql_operation_seconds',
     help: 'Time from the start of the execution to its answer, by type of operation and outcome.',

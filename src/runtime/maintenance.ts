@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/define-config.ts';
 import type { Maintained } from '../config/maintained.ts';
-import { defaultStore } from '../projections/projection/projection.ts';
 import type { EventLog } from '../store/event-log.ts';
 import { createAdvisoryOwnership } from '../store/ownership/advisory-ownership.ts';
 import { createLeaseOwnership } from '../store/ownership/lease-ownership.ts';
@@ -114,10 +113,9 @@ export function startMaintenance({
   const checks = { ...parts, readSchema: config.database.readSchema, projections, owner, logger };
   const retention = createRetention(parts.db, config.runtime, logger);
   const activator = createActivator(checks);
-  // Inline versions are in the database of the log.
-  const goLive = projections.some(({ store }) => store !== defaultStore)
-    ? undefined
-    : createGoLive({ ...checks, freeze: development });
+  const goLive = projections.some(({ mode }) => mode === 'inline')
+    ? createGoLive({ ...checks, freeze: development })
+    : undefined;
   // Versions move between stores.
   const arrivals = parts.stores.apart.length === 0 ? undefined : createArrivals(checks);
   const { audit } = config.runtime;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { collectDefaultMetrics, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { listen, type PlaceSettings } from './http-server.ts';
+import { collectProcessMetrics } from './process-metrics.ts';
 
 export interface HealthServerOptions {
   readonly host: string;
@@ -37,7 +38,7 @@ export async function serveHealth({
   storeProblems = () => ({}),
   metrics,
 }: HealthServerOptions): Promise<HealthServer> {
-  if (!metrics.getSingleMetric('process_cpu_seconds_total')) collectDefaultMetrics({ register: metrics });
+  collectProcessMetrics(metrics);
   let isStopping = false;
 
   function health(): { readonly ready: boolean } {

@@ -74,7 +74,6 @@ export function createGoLive(options: GoLiveOptions): PeriodicTask {
   const unsubscribe = versions.onChange(() => task.soon());
 
   async function look(signal: AbortSignal): Promise<void> {
-    if (inline.length === 0) return;
     const known = await readInlineVersions(db);
     for (const projection of inline) {
       const found = known.find(({ name, version }) => name === projection.name && version === projection.version);

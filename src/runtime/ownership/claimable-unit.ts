@@ -115,19 +115,24 @@ export class ClaimableUnit {
     return true;
   }
 
-  /** Makes this process the owner. Returns null if the unit is not free or must wait. */
-  async claim(): Promise<ClaimedUnit | null> {
-    const { db, ownership, owner, stopping } = this.#options;
-    const { unit } = this.#maintained;
-    if (stopping.aborted || this.isOwned) return null;
-    let lock: OwnershipLock | null = null;
+  /** Returns the lock of the unit; null if it is not free or must wait. Try units together that are tried at one moment: they share a statement. */
+  async tryLock(): Promise<OwnershipLock | null> {
+    const { ownership, stopping } = this.#options;
+    if (stopping.aborted || this.isOwned || performance.now() < this.#retryAt) return null;
     try {
-      if (performance.now() < this.#retryAt) return null;
-      lock = await ownership.tryAcquire(unit);
-      return lock && { lock, claim: await claimProcessor(db, unit, owner) };
+      return await ownership.tryAcquire(this.#maintained.unit);
     } catch (error) {
-      await this.#giveUp(lock, error);
-      return null;
+      return this.#giveUp(null, error);
+    }
+  }
+
+  /** Makes this process, which has its lock, the owner. Returns null if that fails. */
+  async claim(lock: OwnershipLock): Promise<ClaimedUnit | null> {
+    const { db, owner } = this.#options;
+    try {
+      return { lock, claim: await claimProcessor(db, this.#maintained.unit, owner) };
+    } catch (error) {
+      return this.#giveUp(lock, error);
     }
   }
 
@@ -150,14 +155,14 @@ export class ClaimableUnit {
       this.#owned = { lock, claim, processor, since: performance.now(), stopped: false };
       return processor;
     } catch (error) {
-      await this.#giveUp(lock, error);
-      return null;
+      return this.#giveUp(lock, error);
     }
   }
 
-  async #giveUp(lock: OwnershipLock | null, error: unknown): Promise<void> {
+  async #giveUp(lock: OwnershipLock | null, error: unknown): Promise<null> {
     await lock?.release().catch(() => {});
     this.#postpone(error);
+    return null;
   }
 
   /** Follows the processor of a claim until it ends. */

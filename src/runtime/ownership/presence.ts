@@ -25,7 +25,7 @@ export function announcePresence(
   const own = { id: randomUUID(), ...described, declares: [], owns: [], keeps: [] };
   const task = startPeriodicTask(
     announceMilliseconds,
-    () => announceProcess(db, own),
+    async () => void (await announceProcess(db, own)),
     (error) => logger.debug({ err: error }, 'this process could not be announced; trying again'),
   );
   return {

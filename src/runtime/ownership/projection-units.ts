@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
 import { type Projection, storedIn } from '../../projections/projection/projection.ts';
@@ -35,7 +36,7 @@ export interface ProjectionUnitsOptions {
   /** Receives the checkpoints that this process commits. */
   readonly positions: Pick<Positions, 'reached' | 'waitFor'>;
   readonly lifecycle: Lifecycle;
-  readonly tables: Pick<TableWatch, 'damageOf' | 'look'>;
+  readonly tables: Pick<TableWatch, 'damageOf' | 'damages' | 'look'>;
   /** Identifies this process in the audit log, for example `host:4711`. */
   readonly owner: string;
   readonly freeze: boolean;
@@ -49,22 +50,38 @@ export interface ProjectionUnitsOptions {
  * one for each requested rebuild of such a version.
  */
 export function createProjectionUnits(options: ProjectionUnitsOptions): (work: Work) => readonly MaintainedUnit[] {
-  const { projections, versions } = options;
-  return (work) => {
-    const maintained = projections.filter(
-      ({ name, version }) =>
-        ['building', 'ready', 'active', 'failed'].includes(versions.stateOf(name, version) ?? '') &&
-        !versions.isPaused(name, version),
-    );
-    const rebuilds = work.rebuilds.flatMap((rebuild) => {
-      const { name, version, tableName } = rebuild;
-      const declared = maintained.find((projection) => projection.name === name && projection.version === version);
-      return declared ? [rebuildUnit(options, storedIn(declared, tableName), rebuild)] : [];
-    });
-    const live = new Set(work.live.map(({ name, version }) => `${name}@${version}`));
-    const behind = maintained.filter(({ id }) => !live.has(id));
-    return [...behind.flatMap((projection) => versionUnits(options, projection)), ...rebuilds];
+  const { versions, tables } = options;
+  let listed: { readonly of: readonly unknown[]; readonly units: readonly MaintainedUnit[] } | undefined;
+  versions.onChange(() => {
+    listed = undefined;
+  });
+  // Hundreds of versions are asked for twice a second, and seldom change.
+  return ({ rebuilds, live }) => {
+    const of = [rebuilds, live, tables.damages()];
+    if (!listed || !isDeepStrictEqual(listed.of, of)) listed = { of, units: listUnits(options, rebuilds, live) };
+    return listed.units;
   };
+}
+
+function listUnits(
+  options: ProjectionUnitsOptions,
+  requested: Work['rebuilds'],
+  live: Work['live'],
+): readonly MaintainedUnit[] {
+  const { projections, versions } = options;
+  const maintained = projections.filter(
+    ({ name, version }) =>
+      ['building', 'ready', 'active', 'failed'].includes(versions.stateOf(name, version) ?? '') &&
+      !versions.isPaused(name, version),
+  );
+  const rebuilds = requested.flatMap((rebuild) => {
+    const { name, version, tableName } = rebuild;
+    const declared = maintained.find((projection) => projection.name === name && projection.version === version);
+    return declared ? [rebuildUnit(options, storedIn(declared, tableName), rebuild)] : [];
+  });
+  const joined = new Set(live.map(({ name, version }) => `${name}@${version}`));
+  const behind = maintained.filter(({ id }) => !joined.has(id));
+  return [...behind.flatMap((projection) => versionUnits(options, projection)), ...rebuilds];
 }
 
 /** The registry sets the number of partitions, whatever is declared here. */

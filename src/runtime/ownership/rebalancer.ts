@@ -2,12 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import {
   type AnnouncedProcess,
-  type Announcement,
   announceProcess,
-  exchangeAnnouncements,
+  exchangeHeartbeats,
   forgetProcesses,
+  type HeardProcess,
   type KnownVersions,
+  type LiveProcesses,
   type OtherProcess,
+  readAnnouncements,
   withdrawProcess,
 } from '../../store/ownership/processes.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
@@ -59,21 +61,44 @@ export function createRebalancer(db: Queryable, described: ProcessDescription): 
   const id = randomUUID();
   const freeSince = new Map<string, number>();
   let forgotten = Number.NEGATIVE_INFINITY;
-  let known = false;
-  let heard: ReadonlyMap<string, OtherProcess> = new Map(); // by standing
+  let heard: ReadonlyMap<string, HeardProcess> = new Map(); // by standing
+  let announced: { readonly text: string; readonly hash: bigint } | undefined;
   let last: { readonly of: readonly unknown[]; readonly assignment: Assignment } | undefined;
 
-  /** What the other processes announce. The object of one stays the same until it announces something else. */
-  async function exchange(own: Announcement): Promise<readonly OtherProcess[]> {
-    const before = heard;
-    const found = await exchangeAnnouncements(db, own, goneAfterSeconds, [...before.keys()]);
+  async function announce(standing: Standing): Promise<void> {
+    const hash = await announceProcess(db, { id, ...described, ...standing });
+    announced = { text: textOf(standing), hash };
+  }
+
+  /**
+   * Announces what has changed, and returns what the others announce. The object of one stays the same until it announces something else. The
+   * announcement is committed before the others are read: of two processes that start at the same moment, at least one must see the other, or
+   * both would take everything.
+   */
+  async function exchange(standing: Standing): Promise<readonly OtherProcess[]> {
+    const { others } = await beat(standing);
+    const unknown = others.filter((one) => !heard.has(one));
+    const found = unknown.length === 0 ? [] : await readAnnouncements(db, unknown);
+    const known = new Map([...heard.values(), ...found].map((process) => [process.standing, process]));
+    // One that announced something else since its heartbeat is found by the new text.
     heard = new Map(
-      found.flatMap(({ standing, announced }) => {
-        const process = announced ?? before.get(standing);
-        return process ? [[standing, process]] : [];
+      [...others, ...found.map(({ standing }) => standing)].flatMap((one) => {
+        const process = known.get(one);
+        return process ? [[one, process]] : [];
       }),
     );
-    return [...heard.values()];
+    // Those that answer clients only maintain nothing.
+    return [...heard.values()].filter(({ declares }) => declares.length > 0);
+  }
+
+  /** Another process may have taken this one for gone, and removed its announcement. */
+  async function beat(standing: Standing): Promise<LiveProcesses> {
+    for (;;) {
+      if (announced?.text !== textOf(standing)) await announce(standing);
+      const live = await exchangeHeartbeats(db, id, goneAfterSeconds);
+      if (live.ownHash === announced?.hash) return live;
+      announced = undefined;
+    }
   }
 
   /** The former assignment, if it follows from the same: that of many processes takes long to compute, and seldom changes. */
@@ -98,12 +123,8 @@ export function createRebalancer(db: Queryable, described: ProcessDescription): 
 
   return {
     async next(standing, leftToOthers = () => []) {
-      const own = { id, ...described, ...standing };
-      // Of two processes that start at the same moment, at least one must see the other, or both would take everything.
-      if (!known) await announceProcess(db, own);
-      known = true;
       await forget();
-      const all = await exchange(own);
+      const all = await exchange(standing);
       // What other processes can read decides for a unit only if they know other versions than this one.
       const left = new Set(leftToOthers(all.filter((other) => !isEquallyAble(other, described))));
       const able = {
@@ -113,8 +134,7 @@ export function createRebalancer(db: Queryable, described: ProcessDescription): 
         keeps: standing.keeps.filter((unit) => !left.has(unit)),
       };
       const longFree = freeLong(freeUnits(able, all));
-      const decisive = [standing.declares, standing.owns, standing.keeps, [...left], [...longFree]];
-      return unlessSame([...decisive.map((units) => units.join()), ...all], () => {
+      return unlessSame([textOf(standing), [...left].join(), [...longFree].join(), ...all], () => {
         const mine = new Set(standing.owns);
         // A unit of this process has no other owner, whatever was announced before.
         const others = all.map((process) => ({ ...process, owns: process.owns.filter((unit) => !mine.has(unit)) }));
@@ -122,11 +142,15 @@ export function createRebalancer(db: Queryable, described: ProcessDescription): 
         return { release: [...release, ...standing.owns.filter((unit) => left.has(unit))], ...assignment };
       });
     },
-    others: (standing) => exchange({ id, ...described, ...standing }),
-    announce: (standing) => announceProcess(db, { id, ...described, ...standing }),
+    others: exchange,
+    announce,
     declareGone: (process) => withdrawProcess(db, process),
     leave: () => withdrawProcess(db, id),
   };
+}
+
+function textOf({ declares, owns, keeps }: Standing): string {
+  return [declares, owns, keeps].map((units) => units.join()).join(' ');
 }
 
 function isEquallyAble(other: KnownVersions, { payloadVersions, reactorVersions }: KnownVersions): boolean {

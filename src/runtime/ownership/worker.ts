@@ -159,11 +159,13 @@ class PeriodicWorker implements Worker {
     claimed: Map<ClaimableUnit, MaintainedProcessor>,
   ) {
     const claim = async (units: readonly ClaimableUnit[]): Promise<void> => {
+      const tried = await Promise.all(units.map(async (unit) => ({ unit, lock: await unit.tryLock() })));
+      const locked = tried.flatMap(({ unit, lock }) => (lock ? [{ unit, lock }] : []));
       const owned: (readonly [ClaimableUnit, ClaimedUnit])[] = [];
-      for (let start = 0; start < units.length; start += claimedAtOnce) {
+      for (let start = 0; start < locked.length; start += claimedAtOnce) {
         await Promise.all(
-          units.slice(start, start + claimedAtOnce).map(async (unit) => {
-            const one = await unit.claim();
+          locked.slice(start, start + claimedAtOnce).map(async ({ unit, lock }) => {
+            const one = await unit.claim(lock);
             if (one) owned.push([unit, one]);
           }),
         );

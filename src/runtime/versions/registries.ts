@@ -2,6 +2,7 @@ import { RefoldError } from '../../errors.ts';
 import { defaultStore, type Projection } from '../../projections/projection/projection.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
+import { readRegistryMark } from '../../store/registry/registry-mark.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 
 /** The registry of a read store. */
@@ -24,7 +25,7 @@ export interface Registries {
    * @throws the error of the first store, which is in the database of the log
    */
   read(): Promise<void>;
-  /** All copies of all versions. */
+  /** All copies of all versions. The same array as long as no registry differs but in what batches write. */
   copies(): readonly StoredVersion[];
   /** The stores whose registry was never read. */
   unread(): ReadonlySet<string>;
@@ -36,13 +37,23 @@ export function createRegistries(
   onRead: () => void,
   onError: (error: unknown) => void,
 ): Registries {
-  const last = new Map<string, readonly RegisteredVersion[]>();
+  const last = new Map<string, { readonly mark: string; readonly versions: readonly RegisteredVersion[] }>();
+  let copies: readonly StoredVersion[] | undefined;
   const silent = new Set<string>();
   const reading = new Map<string, Promise<void>>();
 
-  async function readApart({ name, db }: RegistrySource): Promise<void> {
+  async function readIfChanged({ name, db }: RegistrySource): Promise<void> {
+    // Read first: a change between the two statements makes the next mark another one.
+    const mark = await readRegistryMark(db);
+    if (last.get(name)?.mark === mark) return;
+    last.set(name, { mark, versions: await readRegistry(db) });
+    copies = undefined;
+  }
+
+  async function readApart(store: RegistrySource): Promise<void> {
+    const { name } = store;
     try {
-      last.set(name, await readRegistry(db));
+      await readIfChanged(store);
       if (silent.delete(name)) onRead();
     } catch (error) {
       silent.add(name);
@@ -66,10 +77,13 @@ export function createRegistries(
         const started = before ? before.then(() => startReading(store)) : startReading(store);
         return waits ? started : undefined;
       });
-      last.set(home.name, await readRegistry(home.db));
+      await readIfChanged(home);
       await Promise.all(others);
     },
-    copies: () => [...last].flatMap(([store, versions]) => versions.map((entry) => ({ ...entry, store }))),
+    copies() {
+      copies ??= [...last].flatMap(([store, { versions }]) => versions.map((entry) => ({ ...entry, store })));
+      return copies;
+    },
     unread: () => new Set(apart.map(({ name }) => name).filter((name) => !last.has(name))),
   };
 }

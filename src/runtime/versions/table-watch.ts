@@ -15,6 +15,8 @@ export interface TableWatch extends PeriodicTask {
    * the table that holds its rows.
    */
   damageOf(projection: Projection): RefoldError | null;
+  /** All of it, by table. */
+  damages(): ReadonlyMap<string, RefoldError>;
   /** Checks now, and returns the result of {@link damageOf}. */
   look(projection: Projection): Promise<RefoldError | null>;
 }
@@ -73,6 +75,7 @@ export function createTableWatch(options: {
       await looks.idle();
     },
     damageOf,
+    damages: () => damaged,
     async look(projection) {
       await looks.run();
       return damageOf(projection);

@@ -106,7 +106,9 @@ export async function createVersions(options: {
 
   async function look(): Promise<void> {
     await registries.read();
-    copies = registries.copies();
+    const read = registries.copies();
+    if (read === copies && lastSeen !== '') return;
+    copies = read;
     const unread = registries.unread();
     const seen = whatMatters(copies).concat(...unread);
     if (seen === lastSeen) return;
@@ -155,26 +157,6 @@ export async function createVersions(options: {
     return revision === map.revision ? map : { revision, shape: shapeOf(revision), served, deprecated };
   }
 
-  function view(
-    byId: () => CopiesById,
-    all: () => readonly StoredVersion[],
-  ): Omit<VersionView, 'onChange' | 'refresh'> {
-    return {
-      stateOf: (name, version) => byId().get(`${name}@${version}`)?.state,
-      // As last read: whether a processor has stopped is no change of the map.
-      stopped: () =>
-        new Set(all().flatMap(({ name, version, status }) => (status === 'stopped' ? [`${name}@${version}`] : []))),
-      isJoined: ({ id }) => !['building', undefined].includes(byId().get(id)?.inline ?? undefined),
-      isPaused: (name, version) => byId().get(`${name}@${version}`)?.paused != null,
-      partitionsOf: ({ id, partitions }) => byId().get(id)?.partitions.length ?? partitions,
-      stored: (projection) => storedBy(byId(), projection),
-      storedNow() {
-        const registered = byId();
-        return (projection) => storedBy(registered, projection);
-      },
-    };
-  }
-
   function onChange(listener: () => void): () => void {
     listeners.add(listener);
     return () => void listeners.delete(listener);
@@ -193,14 +175,15 @@ export async function createVersions(options: {
     pinned,
     canaries: () => canaries,
     shadows: () => shadows,
-    ...view(
+    ...viewOf(
+      storedBy,
       () => tables,
       () => currentCopies(copies),
     ),
     in(store) {
       const own = () => copies.filter((copy) => copy.store === store);
       return {
-        ...view(() => tablesIn.get(store) ?? new Map(), own),
+        ...viewOf(storedBy, () => tablesIn.get(store) ?? new Map(), own),
         arrivals: () => own().filter(({ arrivingFrom, state }) => arrivingFrom !== null && state !== 'retired'),
         onChange,
         refresh: looks.run,
@@ -219,6 +202,28 @@ export async function createVersions(options: {
       for (const stop of stopListening) stop();
       listeners.clear();
       await looks.idle();
+    },
+  };
+}
+
+/** The versions in one registry, or of all, as last read. */
+function viewOf(
+  storedBy: ReturnType<typeof createStoredVersions>,
+  byId: () => CopiesById,
+  all: () => readonly StoredVersion[],
+): Omit<VersionView, 'onChange' | 'refresh'> {
+  return {
+    stateOf: (name, version) => byId().get(`${name}@${version}`)?.state,
+    // As last read: whether a processor has stopped is no change of the map.
+    stopped: () =>
+      new Set(all().flatMap(({ name, version, status }) => (status === 'stopped' ? [`${name}@${version}`] : []))),
+    isJoined: ({ id }) => !['building', undefined].includes(byId().get(id)?.inline ?? undefined),
+    isPaused: (name, version) => byId().get(`${name}@${version}`)?.paused != null,
+    partitionsOf: ({ id, partitions }) => byId().get(id)?.partitions.length ?? partitions,
+    stored: (projection) => storedBy(byId(), projection),
+    storedNow() {
+      const registered = byId();
+      return (projection) => storedBy(registered, projection);
     },
   };
 }

@@ -55,6 +55,7 @@ export function createAdvisoryOwnership(options: AdvisoryOwnershipOptions): Owne
       const rows = await opened.query<{ held: boolean }>(
         'select pg_try_advisory_lock(key) as held from unnest($1::bigint[]) with ordinality as wanted (key, place) order by place',
         [keys],
+        { name: 'try locks' },
       );
       const refused = keys.filter((_, index) => !rows[index]?.held);
       if (refused.length > 0 && now() - lookedAt >= bound.lasts / looksInBound) {
@@ -95,10 +96,15 @@ export function createAdvisoryOwnership(options: AdvisoryOwnershipOptions): Owne
 // How many times per bound a waiting process checks for a silent holder. The interval adds little to the time of a failover.
 const looksInBound = 10;
 
+/** A statement with a name is prepared once. */
+interface Named {
+  readonly name?: string;
+}
+
 interface Session {
   readonly client: pg.Client;
   /** Runs one statement at a time, in order. */
-  query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+  query<Row extends object>(text: string, values?: readonly unknown[], named?: Named): Promise<Row[]>;
   readonly ended: AbortController;
   /** Checks now, even if timers have not run yet. */
   verify(): void;
@@ -136,15 +142,15 @@ async function openSession(options: AdvisoryOwnershipOptions, bound: Bound, onEn
     ended.signal.throwIfAborted();
   }
 
-  async function send<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]> {
+  async function send<Row extends object>(text: string, values: readonly unknown[], named: Named): Promise<Row[]> {
     const sentAt = bound.now();
-    const { rows } = await client.query<Row>(text, [...values]);
+    const { rows } = await client.query<Row>({ text, values: [...values], ...named });
     if (!ended.signal.aborted) keepUntil(sentAt + bound.lasts);
     return rows;
   }
 
-  function query<Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    const result = last.then(() => send<Row>(text, values));
+  function query<Row extends object>(text: string, values: readonly unknown[] = [], named: Named = {}): Promise<Row[]> {
+    const result = last.then(() => send<Row>(text, values, named));
     last = result.catch(() => {});
     return result;
   }

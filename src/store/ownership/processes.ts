@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { PayloadVersions } from '../../events/payload-versions.ts';
 import type { ReactorVersions } from '../../reactors/versioned-reactor.ts';
-import { type Queryable, refoldTables, run } from '../statements/statement.ts';
+import { type ColumnsOf, onlyRow, type Queryable, refoldTables, run } from '../statements/statement.ts';
 import type { ProcessRole } from './live-processes.ts';
 
 /** A process that maintains units, as it announced itself. Units are named by `unitText`. */
@@ -34,77 +34,92 @@ export interface Announcement extends AnnouncedProcess, KnownVersions {
   readonly versions: readonly string[];
 }
 
-/** Records that the process is alive, and what it owns. */
-export async function announceProcess(db: Queryable, own: Announcement): Promise<void> {
-  await db.query({ name: 'announce process', text: announcement, values: valuesOf(own) });
+/**
+ * Announces a process: that it is alive, and what it owns.
+ *
+ * @returns the hash of the announcement
+ */
+export async function announceProcess(db: Queryable, own: Announcement): Promise<bigint> {
+  const rows = await db.query<AnnouncementHash>({
+    name: 'announce process',
+    text: `
+      insert into refold.processes as process
+        (id, name, declares, owns, keeps, role, versions, payload_versions, reactor_versions)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+      on conflict (id) do update
+      set
+        declares = excluded.declares,
+        owns = excluded.owns,
+        keeps = excluded.keeps,
+        heartbeat_at = clock_timestamp()
+      returning announcement_hash as "announcementHash"`,
+    values: valuesOf(own),
+  });
+  return onlyRow(rows).announcementHash;
 }
 
-/** Another process, as the exchange of announcements returns it. */
-export interface HeardProcess {
-  /** Identifies the process with what it announces: it differs whenever that does. */
-  readonly standing: string;
-  /** Null if the caller knows it by its `standing`. */
-  readonly announced: OtherProcess | null;
+type AnnouncementHash = ColumnsOf<'refold.processes', 'announcement_hash'>;
+
+/** Who is alive, as a process hears with each of its heartbeats. */
+export interface LiveProcesses {
+  /** The hash of its own announcement; null if it is not there. */
+  readonly ownHash: bigint | null;
+  /** Each of the others with what it announces: the text of one differs whenever that does. */
+  readonly others: readonly string[];
 }
 
 /**
- * Announces a process, and returns the other processes that maintain units and were alive within this many seconds, by the server's clock. What
- * one of them announces is not sent again while it stays the same: of fifty processes with two hundred units, that would be megabytes a second.
- *
- * @param known the standings that the caller knows
+ * Records that an announced process is alive, and returns the others that were within this many seconds, by the server's clock. Every process calls
+ * it twice a second, so it reads no announcement: those of fifty processes with two hundred units would be megabytes a second.
  */
-export async function exchangeAnnouncements(
-  db: Queryable,
-  own: Announcement,
-  seconds: number,
-  known: readonly string[],
-): Promise<HeardProcess[]> {
-  return db.query<HeardProcess>({
-    name: 'exchange announcements',
+export async function exchangeHeartbeats(db: Queryable, id: string, seconds: number): Promise<LiveProcesses> {
+  const rows = await db.query<LiveProcesses>({
+    name: 'exchange heartbeats',
     text: `
-      with announced as (${announcement}), others as (
-        select
-          *,
-          concat_ws(
-            ' ',
-            id,
-            hash_array_extended(declares, 0),
-            hash_array_extended(owns, 0),
-            hash_array_extended(keeps, 0),
-            jsonb_hash_extended(payload_versions, 0),
-            jsonb_hash_extended(reactor_versions, 0)
-          ) as standing
-        from refold.processes
-        where id <> $1 and declares <> '{}' and heartbeat_at > clock_timestamp() - make_interval(secs => $10)
+      with beat as (
+        update refold.processes
+        set heartbeat_at = clock_timestamp()
+        where id = $1
+        returning announcement_hash
       )
       select
-        standing,
-        case
-          when standing <> all ($11::text[]) then json_build_object(
-            'id', id,
-            'declares', declares,
-            'owns', owns,
-            'keeps', keeps,
-            'payloadVersions', payload_versions,
-            'reactorVersions', reactor_versions
-          )
-        end as announced
-      from others
-      order by id`,
-    values: [...valuesOf(own), seconds, known],
+        (select announcement_hash from beat) as "ownHash",
+        array(
+          select ${standing}
+          from refold.processes
+          where id <> $1 and heartbeat_at > clock_timestamp() - make_interval(secs => $2)
+          order by id
+        ) as others`,
+    values: [id, seconds],
+  });
+  return onlyRow(rows);
+}
+
+/** Another process, with the text that {@link exchangeHeartbeats} returns for it. */
+export interface HeardProcess extends OtherProcess {
+  readonly standing: string;
+}
+
+/** What these processes announce now: those that {@link exchangeHeartbeats} returned and the caller does not know yet. */
+export async function readAnnouncements(db: Queryable, standings: readonly string[]): Promise<HeardProcess[]> {
+  return db.query<HeardProcess>({
+    name: 'read announcements',
+    text: `
+      select
+        ${standing} as standing,
+        id,
+        declares,
+        owns,
+        keeps,
+        payload_versions as "payloadVersions",
+        reactor_versions as "reactorVersions"
+      from refold.processes
+      where id = any ($1::uuid[])`,
+    values: [standings.map((text) => text.slice(0, text.indexOf(' ')))],
   });
 }
 
-const announcement = `
-  insert into refold.processes as process
-    (id, name, declares, owns, keeps, role, versions, payload_versions, reactor_versions)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-  on conflict (id) do update
-  set
-    declares = excluded.declares,
-    owns = excluded.owns,
-    keeps = excluded.keeps,
-    heartbeat_at = clock_timestamp()`;
+const standing = `id || ' ' || announcement_hash`;
 
 function valuesOf({ payloadVersions, reactorVersions, ...own }: Announcement): unknown[] {
   const { id, name, declares, owns, keeps, role, versions } = own;

@@ -202,6 +202,7 @@ interface ProcessesTable {
   heartbeat_at: Generated<string>;
   payload_versions: Generated<Json<unknown>>;
   reactor_versions: Generated<Json<unknown>>;
+  announcement_hash: GeneratedAlways<bigint>;
 }
 
 interface ProcessorsTable {

@@ -5,20 +5,22 @@ import { databaseOfFile } from '../../support/database-of-file.ts';
 
 const { db } = await databaseOfFile();
 
-/** A process, with the announcements that it was sent. */
+/** A process, with its statements and the announcements that it was sent. */
 function processNamed(name: string) {
   const sent: unknown[] = [];
+  const statements: (string | undefined)[] = [];
   const counted: Queryable = {
     async query<Row extends object>(statement: Parameters<Queryable['query']>[0]) {
+      statements.push(statement.name);
       const rows = await db.query<Row>(statement);
-      for (const row of rows) if ('announced' in row && row.announced !== null) sent.push(row.announced);
+      for (const row of rows) if ('standing' in row) sent.push(row);
       return rows;
     },
   };
   const described = { name, role: 'all', versions: [], payloadVersions: {}, reactorVersions: {} } as const;
   const rebalancer = createRebalancer(counted, described);
   leaving.push(rebalancer.leave);
-  return { sent, ...rebalancer };
+  return { sent, statements, ...rebalancer };
 }
 
 const leaving: (() => Promise<void>)[] = [];
@@ -56,4 +58,24 @@ test('of equal assignments of many processes, only the first is computed', async
   expect(again).toBe(before);
   await first.announce(standing([]));
   expect(await second.next(standing(['processor b@1/0']))).not.toBe(before);
+});
+
+test('a process that was taken for gone announces itself again with its next heartbeat', async () => {
+  const [first, second] = [processNamed('fifth'), processNamed('sixth')];
+  const owns = ['processor a@1/0', 'processor b@1/0'];
+  await first.next(standing(owns));
+  await second.next(standing([]));
+  await db.query({ text: `delete from refold.processes where name = 'fifth'` });
+  expect(await second.others(standing([]))).not.toContainEqual(expect.objectContaining({ owns }));
+  await first.next(standing(owns));
+  expect(await second.others(standing([]))).toContainEqual(expect.objectContaining({ owns }));
+});
+
+test('a process that announces nothing new sends one statement for each heartbeat, without its units', async () => {
+  const process = processNamed('seventh');
+  const units = standing(['processor a@1/0']);
+  await process.next(units);
+  process.statements.length = 0;
+  for (let time = 0; time < 3; time++) await process.next(units);
+  expect(process.statements).toEqual(['exchange heartbeats', 'exchange heartbeats', 'exchange heartbeats']);
 });

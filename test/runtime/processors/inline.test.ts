@@ -353,7 +353,7 @@ test('a processor that is claimed late folds nothing into a live version', async
     ...runtime,
     readSchema,
     projections: [inlineBalance],
-    tables: { damageOf: () => null, look: async () => null },
+    tables: { damageOf: () => null, damages: () => new Map(), look: async () => null },
     owner: 'late',
     freeze: false,
     logger: pino({ level: 'silent' }),

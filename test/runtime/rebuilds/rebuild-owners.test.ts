@@ -17,7 +17,7 @@ const setting = settingOfEachTest();
 /** A runtime with a log of 200 events, whose units the test claims and feeds itself, as several processes do. */
 async function underTest() {
   const runtime = await setting.start(defineConfig({ projections: [balanceV1] }), { maintain: false });
-  const tables = { damageOf: () => null, look: async () => null };
+  const tables = { damageOf: () => null, damages: () => new Map(), look: async () => null };
   const options = { ...runtime, readSchema: 'read_models', projections: [balanceV1], tables, owner: 'test' };
   const units = createProjectionUnits({ ...options, logger: pino({ level: 'silent' }), freeze: true });
   await traffic(runtime.log, 200, seeded(3));

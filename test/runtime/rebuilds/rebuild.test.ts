@@ -231,7 +231,7 @@ test.each([
   const { db, log, versions } = runtime;
   const lines: string[] = [];
   const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line).msg) });
-  const tables = { damageOf: () => null, look: async () => null };
+  const tables = { damageOf: () => null, damages: () => new Map(), look: async () => null };
   const options = { ...runtime, readSchema: 'read_models', projections: [projection], tables, owner: 'test', logger };
   const units = createProjectionUnits({ ...options, freeze: true });
   const started = async (kind: MaintainedUnit['unit']['kind']) => {
