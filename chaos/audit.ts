@@ -74,6 +74,8 @@ const statements = [
 
 /** A change of a processor's or a reactor's (version 0) checkpoint or epoch, as the server recorded it. */
 export interface AuditedStep {
+  /** The name of the store that has it. */
+  readonly store: string;
   readonly number: bigint;
   readonly name: string;
   readonly version: number;
@@ -89,10 +91,16 @@ export interface AuditedStep {
   readonly at: number;
 }
 
-export async function readSteps(db: Queryable, after = 0n): Promise<AuditedStep[]> {
+interface AuditedStore {
+  readonly name: string;
+  readonly db: Queryable;
+}
+
+export async function readSteps({ name, db }: AuditedStore, after = 0n): Promise<AuditedStep[]> {
   return db.query<AuditedStep>({
     text: `
       select
+        $2::text as store,
         number,
         name,
         version,
@@ -108,13 +116,13 @@ export async function readSteps(db: Queryable, after = 0n): Promise<AuditedStep[
       from chaos.steps
       where number > $1
       order by number`,
-    values: [after],
+    values: [after, name],
   });
 }
 
-/** The steps of all stores. A version, and so each of its processors, is in one of them. */
-export async function readStepsOf(stores: readonly { readonly db: Queryable }[]): Promise<AuditedStep[]> {
-  return (await Promise.all(stores.map(({ db }) => readSteps(db)))).flat();
+/** The steps of all stores. */
+export async function readStepsOf(stores: readonly AuditedStore[]): Promise<AuditedStep[]> {
+  return (await Promise.all(stores.map((store) => readSteps(store)))).flat();
 }
 
 /** A deleted dead letter, as the server recorded it. */

@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Database } from '../src/store/postgres/database.ts';
 import type { ReadStore } from '../src/store/read-store.ts';
 import { type AuditedStep, readStepsOf } from './audit.ts';
 import { cpuWaitMilliseconds } from './cpu-pressure.ts';
@@ -120,22 +119,23 @@ function noneIfAway(error: unknown): readonly never[] {
 async function settled(stores: readonly ReadStore[], orphans: readonly Orphan[]): Promise<void> {
   const deadline = Date.now() + tooLongMs;
   for (let left = orphans; left.length > 0 && Date.now() < deadline; await pause(20)) {
-    const claims = (await Promise.all(stores.map(({ db }) => readClaims(db).catch(noneIfAway)))).flat();
+    const claims = (await Promise.all(stores.map((store) => readClaims(store).catch(noneIfAway)))).flat();
     left = left.filter((orphan) => !claims.some((claim) => isSameUnit(claim, orphan) && claim.epoch > orphan.epoch));
   }
 }
 
 /** The latest claim of each processor. Not the recorded steps: reading them all, many times a second, would slow down what is measured. */
-const readClaims = (db: Database) =>
-  db.query<Omit<Orphan, 'store'>>({
+const readClaims = ({ name, db }: ReadStore) =>
+  db.query<Orphan>({
     text: `
-      select name, version, partition, epoch from refold.processors
+      select $1::text as store, name, version, partition, epoch from refold.processors
       union all
-      select name, 0, 0, epoch from refold.reactors`,
+      select $1::text, name, 0, 0, epoch from refold.reactors`,
+    values: [name],
   });
 
-function isSameUnit(a: Pick<Orphan, 'name' | 'version' | 'partition'>, b: Orphan): boolean {
-  return a.name === b.name && a.version === b.version && a.partition === b.partition;
+function isSameUnit(a: Omit<Orphan, 'epoch'>, b: Orphan): boolean {
+  return a.store === b.store && a.name === b.name && a.version === b.version && a.partition === b.partition;
 }
 
 function takenOver(orphan: Orphan, steps: readonly AuditedStep[]): AuditedStep | undefined {

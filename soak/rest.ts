@@ -148,7 +148,7 @@ export function createRest({
         stores: [{ name: defaultStore, db }],
         ledger,
         events: marked,
-        steps: await readSteps(db),
+        steps: await readSteps({ name: defaultStore, db }),
         failOvers: [],
         boundMs: { kill: 0, stall: 0, 'cut off': 0 },
         storeOutages: [],

@@ -8,7 +8,11 @@ export const checkpointsAreFenced: Judge = {
     'each checkpoint continues from where it was, goes back only for an operator or after a lost tail, and only the owner of its epoch moves it',
   async differences({ steps, events, ledger }) {
     const head = events.at(-1)?.position ?? 0n;
-    const processors = Map.groupBy(steps, ({ name, version, partition }) => `${name}@${version}/${partition}`);
+    // A version may have a copy in each store.
+    const processors = Map.groupBy(
+      steps,
+      ({ store, name, version, partition }) => `${name}@${version}/${partition} in ${store}`,
+    );
     return [...processors].flatMap(([processor, ofProcessor]) =>
       differencesOf(processor, ofProcessor, head, ledger.cuts),
     );

@@ -7,20 +7,30 @@ export interface Copy {
   readonly generation: number;
   /** Not null while the copy is being built, and if that was cancelled. */
   readonly arrivingFrom: string | null;
+  /** Not null if the copy was retired because the version has moved to that store. */
+  readonly movedTo: string | null;
 }
 
 /**
  * The copy of each version that counts: among those that are complete, the one of the highest generation. The others are maintained, too, so
  * each holds the fold of the log; a process that does not know the store of this copy answers from another one.
+ *
+ * A copy that was retired for a move counts only if the version's store is not known yet. It may have the higher generation: a database that has
+ * lost its last transactions can have lost the one that brought its copy back.
  */
 export function currentCopies<T extends Copy>(copies: readonly T[]): T[] {
   const current = new Map<string, T>();
   for (const copy of copies) {
     const id = `${copy.name}@${copy.version}`;
     const other = current.get(id);
-    if (copy.arrivingFrom === null && (!other || copy.generation > other.generation)) current.set(id, copy);
+    if (copy.arrivingFrom === null && (!other || isAbove(copy, other))) current.set(id, copy);
   }
   return [...current.values()];
+}
+
+function isAbove(copy: Copy, other: Copy): boolean {
+  if ((copy.movedTo === null) !== (other.movedTo === null)) return copy.movedTo === null;
+  return copy.generation > other.generation;
 }
 
 // No version is rebuilt that often in one store.
