@@ -263,7 +263,7 @@ create table refold.processes (
   heartbeat_at timestamp with time zone not null default clock_timestamp(),
   payload_versions jsonb not null default '{}'::jsonb,
   reactor_versions jsonb not null default '{}'::jsonb,
-  announcement_hash bigint not null generated always as (hash_array_extended(declares, hash_array_extended(owns, hash_array_extended(keeps, jsonb_hash_extended(payload_versions, jsonb_hash_extended(reactor_versions, (0)::bigint)))))) stored
+  announcement_hash bigint not null generated always as (hash_array_extended(ARRAY[hash_array_extended(declares, (0)::bigint), hash_array_extended(owns, (0)::bigint), hash_array_extended(keeps, (0)::bigint), jsonb_hash_extended(payload_versions, (0)::bigint), jsonb_hash_extended(reactor_versions, (0)::bigint)], (0)::bigint)) stored
 ) with (fillfactor=50);
 
 alter table refold.processes add constraint processes_pkey PRIMARY KEY (id);
@@ -387,7 +387,7 @@ comment on column refold.projections.state_changed_at is 'When it got its state.
 
 comment on column refold.projections.arriving_from is 'The read store from which the version moves here; null unless this copy is still being built.';
 
-comment on column refold.projections.moved_to is 'The read store to which the version has moved; null unless this copy was retired for that.';
+comment on column refold.projections.moved_to is 'The read store to which the version has moved from here, unless it came back.';
 
 create table refold.reactor_attempts (
   reactor text collate "C" not null,

@@ -136,7 +136,7 @@ function openOwnership({ runtime, database }: Config, url: string): Ownership {
     case 'lease':
       return createLeaseOwnership({ url, prepare, sessions, leaseSeconds, renewalFactor });
     case 'advisory':
-      return createAdvisoryOwnership({ url, leaseSeconds, renewalFactor, answerTimeoutMs });
+      return createAdvisoryOwnership({ url, prepare, leaseSeconds, renewalFactor, answerTimeoutMs });
     case 'memory':
       return createMemoryOwnership(url);
   }

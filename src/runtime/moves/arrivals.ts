@@ -6,7 +6,7 @@ import type { Database } from '../../store/postgres/database.ts';
 import { copyDiscards } from '../../store/processors/discards.ts';
 import { readPositionsLeftOut } from '../../store/processors/left-out.ts';
 import type { ReadStores } from '../../store/read-store.ts';
-import { endArrival, lockArrivals, recordMove } from '../../store/registry/copies.ts';
+import { endArrival, lockArrivals, recordArrival } from '../../store/registry/copies.ts';
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
 import { recordTransition } from '../../store/registry/transitions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
@@ -87,7 +87,7 @@ export async function arrive(options: ArrivalOptions, accepted?: string): Promis
     await pointViews(tx, readSchema, [...new Set(arrivals.map(({ name }) => name))]);
     return arrivals;
   });
-  for (const arrival of arrived) await recordMove(sourceOf(arrival), arrival, store);
+  for (const arrival of arrived) await recordArrival(sourceOf(arrival), arrival, store);
   return arrived.map(({ name, version }) => `${name}@${version}`);
 
   async function takeOver(tx: Queryable, arrival: Arrival, source: RegisteredVersion): Promise<void> {

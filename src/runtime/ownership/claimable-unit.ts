@@ -100,8 +100,7 @@ export class ClaimableUnit {
 
   /** False if it recently failed here, or if another process can read more of its events. */
   get isAble(): boolean {
-    if (this.#isLeft) return false;
-    return this.isOwned || this.#failures === 0 || performance.now() >= this.#retryAt;
+    return !this.#isLeft && (this.isOwned || this.#failures === 0 || performance.now() >= this.#retryAt);
   }
 
   /** Whether this process leaves the unit to one of the others, because that one can read events that this one can't. */
@@ -117,10 +116,9 @@ export class ClaimableUnit {
 
   /** Returns the lock of the unit; null if it is not free or must wait. Try units together that are tried at one moment: they share a statement. */
   async tryLock(): Promise<OwnershipLock | null> {
-    const { ownership, stopping } = this.#options;
-    if (stopping.aborted || this.isOwned || performance.now() < this.#retryAt) return null;
+    if (this.#options.stopping.aborted || this.isOwned || performance.now() < this.#retryAt) return null;
     try {
-      return await ownership.tryAcquire(this.#maintained.unit);
+      return await this.#options.ownership.tryAcquire(this.#maintained.unit);
     } catch (error) {
       return this.#giveUp(null, error);
     }
@@ -128,8 +126,10 @@ export class ClaimableUnit {
 
   /** Makes this process, which has its lock, the owner. Returns null if that fails. */
   async claim(lock: OwnershipLock): Promise<ClaimedUnit | null> {
-    const { db, owner } = this.#options;
+    const { db, owner, stopping } = this.#options;
     try {
+      stopping.throwIfAborted();
+      lock.verify();
       return { lock, claim: await claimProcessor(db, this.#maintained.unit, owner) };
     } catch (error) {
       return this.#giveUp(lock, error);

@@ -51,14 +51,15 @@ export interface ProjectionUnitsOptions {
  */
 export function createProjectionUnits(options: ProjectionUnitsOptions): (work: Work) => readonly MaintainedUnit[] {
   const { versions, tables } = options;
-  let listed: { readonly of: readonly unknown[]; readonly units: readonly MaintainedUnit[] } | undefined;
-  versions.onChange(() => {
-    listed = undefined;
-  });
+  let listed:
+    | { readonly registered: object; readonly of: readonly unknown[]; readonly units: readonly MaintainedUnit[] }
+    | undefined;
   // Hundreds of versions are asked for twice a second, and seldom change.
   return ({ rebuilds, live }) => {
     const of = [rebuilds, live, tables.damages()];
-    if (!listed || !isDeepStrictEqual(listed.of, of)) listed = { of, units: listUnits(options, rebuilds, live) };
+    const registered = versions.registered();
+    if (listed?.registered !== registered || !isDeepStrictEqual(listed.of, of))
+      listed = { registered, of, units: listUnits(options, rebuilds, live) };
     return listed.units;
   };
 }

@@ -65,6 +65,14 @@ export function createRebalancer(db: Queryable, described: ProcessDescription): 
   let announced: { readonly text: string; readonly hash: bigint } | undefined;
   let last: { readonly of: readonly unknown[]; readonly assignment: Assignment } | undefined;
 
+  /** One after the other: of two calls, the later one knows what the earlier one has announced and heard. */
+  let turn: Promise<unknown> = Promise.resolve();
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = turn.then(work);
+    turn = done.catch(() => {});
+    return done;
+  }
+
   async function announce(standing: Standing): Promise<void> {
     const hash = await announceProcess(db, { id, ...described, ...standing });
     announced = { text: textOf(standing), hash };
@@ -124,7 +132,7 @@ export function createRebalancer(db: Queryable, described: ProcessDescription): 
   return {
     async next(standing, leftToOthers = () => []) {
       await forget();
-      const all = await exchange(standing);
+      const all = await inTurn(() => exchange(standing));
       // What other processes can read decides for a unit only if they know other versions than this one.
       const left = new Set(leftToOthers(all.filter((other) => !isEquallyAble(other, described))));
       const able = {
@@ -142,8 +150,8 @@ export function createRebalancer(db: Queryable, described: ProcessDescription): 
         return { release: [...release, ...standing.owns.filter((unit) => left.has(unit))], ...assignment };
       });
     },
-    others: exchange,
-    announce,
+    others: (standing) => inTurn(() => exchange(standing)),
+    announce: (standing) => inTurn(() => announce(standing)),
     declareGone: (process) => withdrawProcess(db, process),
     leave: () => withdrawProcess(db, id),
   };

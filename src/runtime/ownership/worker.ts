@@ -158,17 +158,20 @@ class PeriodicWorker implements Worker {
     { take, takeOver }: Pick<Assignment, 'take' | 'takeOver'>,
     claimed: Map<ClaimableUnit, MaintainedProcessor>,
   ) {
-    const claim = async (units: readonly ClaimableUnit[]): Promise<void> => {
-      const tried = await Promise.all(units.map(async (unit) => ({ unit, lock: await unit.tryLock() })));
-      const locked = tried.flatMap(({ unit, lock }) => (lock ? [{ unit, lock }] : []));
+    /** Tries the locks of so many units in one statement. */
+    const claim = async (units: readonly ClaimableUnit[], triedAtOnce = claimedAtOnce): Promise<void> => {
       const owned: (readonly [ClaimableUnit, ClaimedUnit])[] = [];
-      for (let start = 0; start < locked.length; start += claimedAtOnce) {
-        await Promise.all(
-          locked.slice(start, start + claimedAtOnce).map(async ({ unit, lock }) => {
-            const one = await unit.claim(lock);
-            if (one) owned.push([unit, one]);
-          }),
-        );
+      for (const tried of inPartsOf(triedAtOnce, units)) {
+        const locks = await Promise.all(tried.map(async (unit) => ({ unit, lock: await unit.tryLock() })));
+        const locked = locks.flatMap(({ unit, lock }) => (lock ? [{ unit, lock }] : []));
+        for (const part of inPartsOf(claimedAtOnce, locked)) {
+          await Promise.all(
+            part.map(async ({ unit, lock }) => {
+              const one = await unit.claim(lock);
+              if (one) owned.push([unit, one]);
+            }),
+          );
+        }
       }
       const begun = await Promise.all(owned.map(async ([unit, one]) => [unit, await unit.begin(one)] as const));
       for (const [unit, processor] of begun) if (processor) claimed.set(unit, processor);
@@ -176,7 +179,8 @@ class PeriodicWorker implements Worker {
     await claim(this.#named(take));
     // If the first unit of a process is still locked, that process is alive, and its other units need not be tried.
     const owners = takeOver.map(({ process, units }) => ({ process, units: this.#named(units) }));
-    await claim(owners.flatMap(({ units }) => units.slice(0, 1)));
+    const firsts = new Set(owners.flatMap(({ units }) => units.slice(0, 1)));
+    await claim([...firsts], firsts.size);
     for (const { process, units } of owners) {
       const [first, ...rest] = units;
       if (!first || !claimed.has(first)) continue;
@@ -250,4 +254,10 @@ class PeriodicWorker implements Worker {
   #interruptAll(): void {
     for (const unit of this.#units.values()) unit.interrupt();
   }
+}
+
+function inPartsOf<T>(size: number, items: readonly T[]): readonly (readonly T[])[] {
+  const parts: T[][] = [];
+  for (let start = 0; start < items.length; start += size) parts.push(items.slice(start, start + size));
+  return parts;
 }

@@ -2,7 +2,7 @@ import { RefoldError } from '../../errors.ts';
 import { defaultStore, type Projection } from '../../projections/projection/projection.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
-import { readRegistryMark } from '../../store/registry/registry-mark.ts';
+import { readMarkedRegistry, readRegistryMark } from '../../store/registry/registry-mark.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 
 /** The registry of a read store. */
@@ -43,10 +43,8 @@ export function createRegistries(
   const reading = new Map<string, Promise<void>>();
 
   async function readIfChanged({ name, db }: RegistrySource): Promise<void> {
-    // Read first: a change between the two statements makes the next mark another one.
-    const mark = await readRegistryMark(db);
-    if (last.get(name)?.mark === mark) return;
-    last.set(name, { mark, versions: await readRegistry(db) });
+    if (last.get(name)?.mark === (await readRegistryMark(db))) return;
+    last.set(name, await readMarkedRegistry(db));
     copies = undefined;
   }
 

@@ -23,6 +23,8 @@ import {
 
 /** Versions as this process knows them. */
 export interface VersionView {
+  /** What the registry says: another object whenever the results of the following functions may differ, except {@link stopped}. */
+  registered(): object;
   stateOf(name: string, version: number): VersionState | undefined;
   /** The versions, for example `cart_summary@2`, whose processor has stopped at an event. */
   stopped(): ReadonlySet<string>;
@@ -213,6 +215,7 @@ function viewOf(
   all: () => readonly StoredVersion[],
 ): Omit<VersionView, 'onChange' | 'refresh'> {
   return {
+    registered: byId,
     stateOf: (name, version) => byId().get(`${name}@${version}`)?.state,
     // As last read: whether a processor has stopped is no change of the map.
     stopped: () =>

@@ -7,7 +7,7 @@ import { settleSession } from '../postgres/session-settings.ts';
 import { processorLockKey } from '../server/lock-keys.ts';
 import type { Ownership } from './ownership.ts';
 
-export interface AdvisoryOwnershipOptions extends Pick<ConnectionOptions, 'url' | 'answerTimeoutMs'> {
+export interface AdvisoryOwnershipOptions extends Pick<ConnectionOptions, 'url' | 'answerTimeoutMs' | 'prepare'> {
   /** How long an owner may be silent, in seconds. After that it loses ownership, and other processes may end its session. @default 30 */
   readonly leaseSeconds?: number;
   /** The share of that time after which a heartbeat is sent. @default 1/3 */
@@ -31,7 +31,7 @@ interface Bound {
  * sessions.
  */
 export function createAdvisoryOwnership(options: AdvisoryOwnershipOptions): Ownership {
-  const { leaseSeconds = 30, renewalFactor = 1 / 3, now = () => performance.now() } = options;
+  const { leaseSeconds = 30, renewalFactor = 1 / 3, now = () => performance.now(), prepare = true } = options;
   const lasts = leaseSeconds * 1000;
   const bound = { lasts, beatEvery: lasts * renewalFactor, now };
   let session: Promise<Session> | undefined;
@@ -55,7 +55,7 @@ export function createAdvisoryOwnership(options: AdvisoryOwnershipOptions): Owne
       const rows = await opened.query<{ held: boolean }>(
         'select pg_try_advisory_lock(key) as held from unnest($1::bigint[]) with ordinality as wanted (key, place) order by place',
         [keys],
-        { name: 'try locks' },
+        prepare ? { name: 'try locks' } : {},
       );
       const refused = keys.filter((_, index) => !rows[index]?.held);
       if (refused.length > 0 && now() - lookedAt >= bound.lasts / looksInBound) {

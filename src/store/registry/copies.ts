@@ -1,3 +1,4 @@
+import type { VersionState } from '../../projections/projection/version-map.ts';
 import { type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
 
 /** What tells the copies of a version apart. While a version moves to another read store, each of both stores has one. */
@@ -7,7 +8,8 @@ export interface Copy {
   readonly generation: number;
   /** Not null while the copy is being built, and if that was cancelled. */
   readonly arrivingFrom: string | null;
-  /** Not null if the copy was retired because the version has moved to that store. */
+  readonly state: VersionState;
+  /** The store to which the version has moved from here, unless it came back. */
   readonly movedTo: string | null;
 }
 
@@ -29,8 +31,13 @@ export function currentCopies<T extends Copy>(copies: readonly T[]): T[] {
 }
 
 function isAbove(copy: Copy, other: Copy): boolean {
-  if ((copy.movedTo === null) !== (other.movedTo === null)) return copy.movedTo === null;
+  if (hasLeft(copy) !== hasLeft(other)) return hasLeft(other);
   return copy.generation > other.generation;
+}
+
+/** Whether the copy was retired because the version is in another store. */
+function hasLeft({ state, movedTo }: Copy): boolean {
+  return state === 'retired' && movedTo !== null;
 }
 
 // No version is rebuilt that often in one store.
@@ -58,9 +65,14 @@ export async function raiseGeneration(tx: Queryable, key: CopyKey, generation: n
   await run(tx, ofCopy(key).set({ generation, moved_to: null }));
 }
 
-/** Records where a retired version is now. */
+/** Records where a version is now that was in this copy. */
 export async function recordMove(tx: Queryable, key: CopyKey, to: string): Promise<void> {
   await run(tx, ofCopy(key).set({ moved_to: to }));
+}
+
+/** The same right after the move, unless the version has come back meanwhile. */
+export async function recordArrival(tx: Queryable, arrived: Pick<Copy, 'name' | 'version' | 'generation'>, to: string) {
+  await run(tx, ofCopy(arrived).set({ moved_to: to }).where('generation', '<', arrived.generation));
 }
 
 /** The versions that are on their way to this store, locked in their order until the transaction ends. */
@@ -69,7 +81,7 @@ export async function lockArrivals(tx: Queryable) {
     tx,
     refoldTables
       .selectFrom('refold.projections')
-      .select(['name', 'version', 'state', 'table_name as tableName', 'arriving_from as arrivingFrom'])
+      .select(['name', 'version', 'state', 'generation', 'table_name as tableName', 'arriving_from as arrivingFrom'])
       .select(['held_by as heldBy', 'held_reason as heldReason'])
       .where('arriving_from', 'is not', null)
       .where('state', '<>', 'retired')

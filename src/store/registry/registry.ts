@@ -69,24 +69,29 @@ interface StoredPartition extends Omit<RegisteredPartition, 'checkpoint' | 'floo
 
 /** All versions, or those of one projection, ordered by name and version. */
 export async function readRegistry(db: Queryable, name?: string): Promise<RegisteredVersion[]> {
-  const rows = await db.query<Omit<RegisteredVersion, 'partitions'> & { partitions: StoredPartition[] }>({
+  const rows = await db.query<RegistryRow>({
     name: name === undefined ? 'read registry' : 'read registry of a projection',
     // The processors are grouped once: a subquery for each version costs a scan for each, if the planner takes the table for a small one.
     text: registryText(name === undefined ? '' : 'where name = $1'),
     values: name === undefined ? [] : [name],
   });
-  return rows.map((row) => ({
-    ...row,
-    partitions: row.partitions.map((one) => ({
-      ...one,
-      checkpoint: globalPosition(one.checkpoint),
-      floors: readFloors(one.floors),
-    })),
+  return rows.map(registered);
+}
+
+/** A row of {@link registryText}. */
+export type RegistryRow = Omit<RegisteredVersion, 'partitions'> & { readonly partitions: readonly StoredPartition[] };
+
+export function registered(row: RegistryRow): RegisteredVersion {
+  const partitions = row.partitions.map((one) => ({
+    ...one,
+    checkpoint: globalPosition(one.checkpoint),
+    floors: readFloors(one.floors),
   }));
+  return { ...row, partitions };
 }
 
 /** @param ofName a condition on the columns `name` of the versions and of their processors */
-function registryText(ofName: string): string {
+export function registryText(ofName: string): string {
   return `
   with together as (
     ${ofProcessors}

@@ -1,17 +1,23 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { createRebalancer, type Standing } from '../../../src/runtime/ownership/rebalancer.ts';
 import type { Queryable } from '../../../src/store/statements/statement.ts';
 import { databaseOfFile } from '../../support/database-of-file.ts';
+import { until } from '../../support/until.ts';
 
 const { db } = await databaseOfFile();
 
-/** A process, with its statements and the announcements that it was sent. */
+/** A process, with its statements, the announcements that it was sent, and what the next statement of a name waits for. */
 function processNamed(name: string) {
   const sent: unknown[] = [];
   const statements: (string | undefined)[] = [];
+  const delayed = new Map<string, Promise<void>>();
   const counted: Queryable = {
     async query<Row extends object>(statement: Parameters<Queryable['query']>[0]) {
       statements.push(statement.name);
+      const delay = delayed.get(statement.name ?? '');
+      delayed.delete(statement.name ?? '');
+      await delay;
       const rows = await db.query<Row>(statement);
       for (const row of rows) if ('standing' in row) sent.push(row);
       return rows;
@@ -20,7 +26,7 @@ function processNamed(name: string) {
   const described = { name, role: 'all', versions: [], payloadVersions: {}, reactorVersions: {} } as const;
   const rebalancer = createRebalancer(counted, described);
   leaving.push(rebalancer.leave);
-  return { sent, statements, ...rebalancer };
+  return { sent, statements, delayed, ...rebalancer };
 }
 
 const leaving: (() => Promise<void>)[] = [];
@@ -78,4 +84,21 @@ test('a process that announces nothing new sends one statement for each heartbea
   process.statements.length = 0;
   for (let time = 0; time < 3; time++) await process.next(units);
   expect(process.statements).toEqual(['exchange heartbeats', 'exchange heartbeats', 'exchange heartbeats']);
+});
+
+test('a process that changes its announcement while another one is being read is not missed', async () => {
+  const [first, second, third] = [processNamed('eighth'), processNamed('ninth'), processNamed('tenth')];
+  await first.announce(standing(['processor eighth@1/0']));
+  await second.next(standing([]));
+  await third.announce(standing([]));
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  second.delayed.set('read announcements', released);
+  const heard = second.others(standing([]));
+  await until(() => second.statements.at(-1) === 'read announcements');
+  await first.announce(standing(['processor eighth@2/0']));
+  const next = second.next(standing([]));
+  await Promise.race([next, pause(300)]); // it takes its turn after the other
+  release();
+  expect(await heard).toContainEqual(expect.objectContaining({ owns: [expect.stringMatching('eighth')] }));
+  await next;
 });

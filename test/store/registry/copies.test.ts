@@ -1,12 +1,16 @@
 import { expect, test } from 'vitest';
 import { type Copy, currentCopies } from '../../../src/store/registry/copies.ts';
 
-const copy = (generation: number, { arrivingFrom = null, movedTo = null }: Partial<Copy> = {}): Copy => ({
+const copy = (
+  generation: number,
+  { arrivingFrom = null, movedTo = null, state = 'active' }: Partial<Copy> = {},
+): Copy => ({
   name: 'cart',
   version: 1,
   generation,
   arrivingFrom,
   movedTo,
+  state,
 });
 
 test('the complete copy of the highest generation counts', () => {
@@ -16,8 +20,11 @@ test('the complete copy of the highest generation counts', () => {
 });
 
 test('a copy that was retired for a move counts only while no other is known, also if a database has lost that its copy came back', () => {
-  const [kept, retired] = [copy(1), copy(1000, { movedTo: 'default' })];
-  expect(currentCopies([kept, retired])).toEqual([kept]);
-  expect(currentCopies([retired, kept])).toEqual([kept]);
+  const retired = copy(1000, { movedTo: 'default', state: 'retired' });
+  // The second one was left by the move, and lost its return.
+  for (const kept of [copy(1), copy(1, { movedTo: 'apart' })]) {
+    expect(currentCopies([kept, retired])).toEqual([kept]);
+    expect(currentCopies([retired, kept])).toEqual([kept]);
+  }
   expect(currentCopies([retired])).toEqual([retired]);
 });

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
 import { createDatabase } from '../../../src/store/postgres/database.ts';
 import { type RegisteredVersion, readRegistry } from '../../../src/store/registry/registry.ts';
-import { readRegistryMark } from '../../../src/store/registry/registry-mark.ts';
+import { readMarkedRegistry, readRegistryMark } from '../../../src/store/registry/registry-mark.ts';
 import { databaseOfFile } from '../../support/database-of-file.ts';
 
 const { database } = await databaseOfFile();
@@ -79,6 +79,27 @@ test.each(named)('the mark differs if %s makes the registry differ', async (_nam
     throw rollback;
   });
   await expect(attempt).rejects.toBe(rollback);
+});
+
+test('the mark differs if two versions exchange what they have', async () => {
+  const percent = (name: string, value: number) =>
+    superuser.query({ text: 'update refold.canaries set percent = $2 where name = $1', values: [name, value] });
+  await superuser.query({
+    text: `
+      insert into refold.projections (name, version, state, table_schema, table_name, table_fingerprint, code_fingerprint, definition)
+      values ('order', 1, 'ready', 'read_models', 'order_v1', 'a', 'b', '{}')`,
+  });
+  await superuser.query({ text: `insert into refold.canaries (name, version, percent) values ('order', 1, 50)` });
+  const before = await readRegistryMark(superuser);
+  await percent('order', 5);
+  await percent('cart', 50);
+  expect(await readRegistryMark(superuser)).not.toBe(before);
+});
+
+test('the registry is read with the mark that it has', async () => {
+  const { mark, versions } = await readMarkedRegistry(superuser);
+  expect(mark).toBe(await readRegistryMark(superuser));
+  expect(versions).toEqual(await readRegistry(superuser));
 });
 
 test('the mark stays the same while batches move the checkpoint', async () => {
