@@ -90,9 +90,13 @@ class SharedReadings {
   }
 
   add(processors: readonly Processor[]): readonly LogSubscription[] {
-    const { cuts } = this.#options.source;
+    const { source, pageSize } = this.#options;
     const members = processors.map(
-      (processor) => new Member(processor, newReading([], processor.checkpoint), cuts, this.#stopping.signal),
+      (processor) =>
+        new Member({
+          ...{ processor, reading: newReading([], processor.checkpoint), cuts: source.cuts },
+          ...{ pageSize, stopping: this.#stopping.signal },
+        }),
     );
     if (this.#left === 0) this.#failure = undefined;
     this.#left += members.length;

@@ -13,28 +13,40 @@ export interface Reading {
   readonly moved: Signal;
 }
 
+export interface MemberOptions {
+  readonly processor: Processor;
+  readonly reading: Reading;
+  /** The source's `cuts` when the processor was added. */
+  readonly cuts: number | undefined;
+  /** Pages that wait are joined up to so many events. */
+  readonly pageSize: number;
+  /** Once it aborts, no further page is processed. */
+  readonly stopping: AbortSignal;
+}
+
 /** A processor of a consumer, with the pages that wait for it. */
 export class Member {
   readonly processor: Processor;
   /** Resolves when the processor has stopped or was removed; rejects with the error that ended it. */
   readonly done: Promise<void>;
-  /** The source's `cuts` when the processor was added. */
-  readonly cuts: number | undefined;
+  readonly cuts: MemberOptions['cuts'];
   reading: Reading;
+  readonly #pageSize: number;
   readonly #stopping: AbortSignal;
   readonly #wanted: WantedTypes;
   readonly #settle: PromiseWithResolvers<void>;
+  /** The first one is being processed. */
   readonly #pages: EventPage[] = [];
   #cursor: GlobalPosition;
   #over = false;
   #atHead = false;
   #working: Promise<void> | undefined;
 
-  /** @param stopping once it aborts, no further page is processed. */
-  constructor(processor: Processor, reading: Reading, cuts: number | undefined, stopping: AbortSignal) {
+  constructor({ processor, reading, cuts, pageSize, stopping }: MemberOptions) {
     this.processor = processor;
     this.reading = reading;
     this.cuts = cuts;
+    this.#pageSize = pageSize;
     this.#stopping = stopping;
     this.#cursor = processor.checkpoint;
     this.#wanted = wantedTypes([processor]);
@@ -75,9 +87,20 @@ export class Member {
     if (page.upTo <= this.#cursor && (this.#atHead || !reachesHead)) return;
     this.#atHead ||= reachesHead;
     const events = eventsFor(page, this.#cursor, shared ? this.#wanted : undefined);
-    this.#pages.push({ ...page, after: this.#cursor, events });
+    this.#enqueue({ ...page, after: this.#cursor, events });
     this.#cursor = page.upTo;
     this.#working ??= this.#work();
+  }
+
+  /**
+   * Joins small pages that wait. At the head, each holds the few events of a moment, and a processor writes each page by itself: with a page
+   * for each moment, an event would wait for the writes of all pages before it.
+   */
+  #enqueue(page: EventPage): void {
+    const last = this.#pages.length > 1 ? this.#pages.at(-1) : undefined;
+    if (last && last.events.length + page.events.length <= this.#pageSize)
+      this.#pages[this.#pages.length - 1] = { ...page, after: last.after, events: [...last.events, ...page.events] };
+    else this.#pages.push(page);
   }
 
   /** Ends its part. The processor finishes its current page. */

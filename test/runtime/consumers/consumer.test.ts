@@ -206,3 +206,26 @@ test('a processor that asks to stop receives nothing more, and a removed one fin
   expect(leaving.got).toEqual([1]);
   await consumer.stop();
 });
+
+test('events that arrive one by one while a processor is busy are processed together, at most a page of them', async () => {
+  const log = arraySource([]);
+  const sizes: number[] = [];
+  const busy = createSignal();
+  const one = recorder('one', types, 0, async ({ events }) => {
+    sizes.push(events.length);
+    if (sizes.length === 2) await busy.next(); // with the first event
+  });
+  const consumer = createConsumer({ source: log.source, pageSize: 5, bufferedPages: 4 });
+  consumer.add([one.processor]);
+  await until(() => sizes.length === 1);
+  for (let position = 1; position <= 8; position++) {
+    const before = log.reads.length;
+    log.append('A');
+    await until(() => log.reads.length > before);
+  }
+  busy.fire();
+  await until(() => one.got.length === 8);
+  await consumer.stop();
+  expect(one.got).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  expect(sizes).toEqual([0, 1, 5, 2]);
+});
