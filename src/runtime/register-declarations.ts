@@ -49,6 +49,15 @@ export async function registerDeclarations(
   return { warnings, late };
 }
 
+/** Checks the servers of the stores apart from the log that respond. @throws RefoldError that names the store */
+export async function checkStoreServers({ apart }: ReadStores, readSchema: string): Promise<void> {
+  for (const { name, db } of apart) {
+    await checkServer(db, readSchema).catch((error: unknown) => {
+      if (!isOutage(error)) throw errorInStore(name, error);
+    });
+  }
+}
+
 function storeNames({ readStores }: Config): readonly string[] {
   return [defaultStore, ...Object.keys(readStores)];
 }

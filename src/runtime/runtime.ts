@@ -34,7 +34,7 @@ import type { ReadModelSource } from './reads/read-models.ts';
 import type { Replica } from './reads/replica.ts';
 import type { ServedReadModels } from './reads/served-read-models.ts';
 import type { Rebuilds } from './rebuilds/rebuild-requests.ts';
-import { registerDeclarations } from './register-declarations.ts';
+import { checkStoreServers, registerDeclarations } from './register-declarations.ts';
 import { openStores } from './stores/open-stores.ts';
 import { positionsOfStores } from './stores/positions-of-stores.ts';
 import { createStoreFinder, type StoreFinder } from './stores/steps-of-stores.ts';
@@ -130,6 +130,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     const { db, reads, notifications, stores, links } = databases;
     await checkServer(db, readSchema);
     await checkSessions(db, { sessions });
+    await checkStoreServers(stores, readSchema);
     if (stores.apart.length > 0) links.found(await createStoreFinder(stores, config).copies());
     const registration = { db, stores, readSchema, actor: owner, development };
     const { warnings, late } = await registerDeclarations(config, registration);

@@ -173,7 +173,7 @@ describe('an unsuitable environment', () => {
     [
       'DATABASE_URL',
       'postgres://user:secret@127.0.0.1:1/shop',
-      'PostgreSQL at 127.0.0.1:1/shop: nothing listens there. Start the server, or correct host and port in DATABASE_URL.',
+      'PostgreSQL at 127.0.0.1:1/shop: nothing listens there. Start the server, or correct host and port in its URL: DATABASE_URL, or that of a read store.',
     ],
     [
       'HOST',
@@ -200,7 +200,7 @@ describe('an unsuitable environment', () => {
     url.pathname = '/nowhere';
     expectRefusal(
       await refoldAlone(['start'], balances, { DATABASE_URL: url.href }),
-      /^refold: PostgreSQL at \S+\/nowhere: the database does not exist\. Create it, or correct its name in DATABASE_URL\.$/m,
+      /^refold: PostgreSQL at \S+\/nowhere: the database does not exist\. Create it, or correct its name in its URL: DATABASE_URL, or that of a read store\.$/m,
     );
   });
 

@@ -158,7 +158,7 @@ describe('a start that fails', () => {
     expect(failed).toMatchObject({
       code: 'DATABASE_UNAVAILABLE',
       message:
-        'PostgreSQL at 127.0.0.1:1/shop: nothing listens there. Start the server, or correct host and port in DATABASE_URL.',
+        'PostgreSQL at 127.0.0.1:1/shop: nothing listens there. Start the server, or correct host and port in its URL: DATABASE_URL, or that of a read store.',
     });
   });
 });

@@ -13,6 +13,7 @@ import { foldedTable, storedTable } from '../support/folded-table.ts';
 import { account, balanceV1, balanceV2, credit, openingsV1 } from '../support/sample-domain.ts';
 import { seed } from '../support/seed.ts';
 import { active, answer, caughtUp, inStore, open, storeSetting } from '../support/store-setting.ts';
+import { createTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
 // A version moves to another store under its own number.
@@ -200,6 +201,13 @@ test('a process that does not know the store answers from the copy that is left,
     message:
       "balance@1 has moved to the read store 'analytics', which this configuration does not have. Add it to 'readStores'.",
   });
+  const empty = await createTestDatabase();
+  await expect(start({ projections: [balanceV1], storeUrl: empty.url })).rejects.toMatchObject({
+    code: 'PROJECTION_CHANGED',
+    message:
+      "balance@1 has moved to the read store 'analytics', and the database that is configured for it does not have the version. Correct its URL in 'readStores', or restore that database.",
+  });
+  await empty.drop();
   const later = await start({ projections: [inStore(balanceV1)] });
   expect(await rowsOf(later)).toBe(3);
 
@@ -222,6 +230,15 @@ test('a move can be cancelled, asked for again, and taken back while the other s
   await expect(move([balanceV1], 'balance@1', 'analytics', { detach: true })).rejects.toThrow(
     /is on its way to the store 'analytics' already/,
   );
+  await withStores([balanceV1], async ({ home, apart: [analytics = home] }) => {
+    const copy = { name: 'balance', version: 1, readSchema: 'read_models', graceSeconds: 0 };
+    await expect(retireCopy({ ...copy, store: analytics, current: home }, step)).rejects.toThrow(
+      "balance@1 is on its way to the store 'analytics'. 'refold rebuild balance@1 --store analytics --cancel' ends the move.",
+    );
+    await expect(retireCopy({ ...copy, version: 2, store: analytics, current: home }, step)).rejects.toThrow(
+      "balance@2 has no copy in the store 'analytics'; it is in 'default'.",
+    );
+  });
   expect(await rowsOf(gateway)).toBe(1);
   await move([balanceV1], 'balance@1', 'analytics', { cancel: true });
   expect(await copyIn('analytics', balanceV1)).toMatchObject({ state: 'retired', arrivingFrom: 'default' });
@@ -242,6 +259,22 @@ test('a move can be cancelled, asked for again, and taken back while the other s
   await setting.server.restart();
   const [from, to] = [await copyIn('analytics', balanceV1), await copyIn('default', balanceV1)];
   expect(to.generation).toBeGreaterThan(from.generation);
+
+  // Forth again, where its copy is, and back while that store is away.
+  await until(() =>
+    move([balanceV1], 'balance@1', 'analytics').then(
+      () => true,
+      () => false, // nobody keeps the copy current yet
+    ),
+  );
+  expect(await copyIn('default', balanceV1)).toMatchObject({ movedTo: 'analytics' });
+  await setting.server.kill();
+  await until(async () => (await gateway.graphql('{ balances { totalCount } }')).errors);
+  expect(await gateway.status()).toEqual([]);
+  await move([balanceV1], 'balance@1', 'default');
+  await until(async () => (await gateway.graphql('{ balances { totalCount } }')).errors === undefined);
+  expect(await rowsOf(gateway)).toBe(3);
+  await setting.server.restart();
 });
 
 test('a feed goes on through a move and the way back, and a cursor of the former rows starts again', async () => {

@@ -1,5 +1,6 @@
+import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import type { Projection } from '../../src/index.ts';
+import { type Config, createRefold, type Projection } from '../../src/index.ts';
 import { verifyVersion } from '../../src/runtime/verification/verify.ts';
 import { createDatabase } from '../../src/store/postgres/database.ts';
 import { readRegistry } from '../../src/store/registry/registry.ts';
@@ -183,6 +184,9 @@ function rebuildsAndOutages(): void {
     await until(async () => (await answer(app, '{ openings(owner: "*") { opened } }')).openings.opened === 3);
     const unavailable = await until(async () => (await app.graphql('{ balances { nodes { accountId } } }')).errors);
     expect(unavailable.map(({ extensions }) => extensions.code)).toEqual(['DATABASE_UNAVAILABLE']);
+    // No version is read, so no store.
+    expect(await answer(app, '{ __typename }')).toEqual({ __typename: 'Query' });
+    expect(setting.said.filter((line) => line.includes('fell back to the executor'))).toEqual([]);
     expect((await fetch(`${app.url}/health/ready`)).status).toBe(200);
     const health = async () => (await (await fetch(`${app.url}/health`)).json()) as { readStores?: object };
     await until(async () => 'analytics' in ((await health()).readStores ?? {}));
@@ -232,6 +236,24 @@ function rebuildsAndOutages(): void {
       code: 'DATABASE_UNSUITABLE',
       message: expect.stringContaining("The read store 'analytics': PostgreSQL at"),
     });
+  });
+
+  test('one database as two stores is refused, and so is a store without tables, by its name', async () => {
+    const config = setting.configOf();
+    const withStores = (readStores: Config['readStores']) =>
+      createRefold({ ...config, readStores }, { migrate: false, logger: pino({ level: 'silent' }) });
+    const { analytics = expect.unreachable() } = config.readStores;
+    await expect(withStores({ analytics, again: analytics })).rejects.toMatchObject({
+      code: 'DATABASE_UNSUITABLE',
+      message: expect.stringContaining('It is the database of another read store, too.'),
+    });
+    const empty = await createTestDatabase({ role: 'superuser' });
+    await empty.administer('drop schema refold cascade');
+    const { placement: _, ...plain } = analytics;
+    await expect(withStores({ analytics: { ...plain, url: empty.url } })).rejects.toThrow(
+      /^The read store 'analytics': .*Run `refold migrate`/,
+    );
+    await empty.drop();
   });
 }
 

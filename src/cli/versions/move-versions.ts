@@ -7,6 +7,7 @@ import type { Projection } from '../../projections/projection/projection.ts';
 import { whoRebuilds } from '../../runtime/actions/rebuild-actions.ts';
 import { arrive } from '../../runtime/moves/arrivals.ts';
 import { beginMove, cancelMove } from '../../runtime/moves/begin-move.ts';
+import { readLiveProcesses } from '../../store/ownership/live-processes.ts';
 import type { ReadStore } from '../../store/read-store.ts';
 import { currentCopies } from '../../store/registry/copies.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
@@ -60,7 +61,7 @@ export async function moveVersions(config: Config, storeName: string, args: Move
         from: await operation.find.of(projection.name, projection.version),
       }));
       const built = await beginMove(await Promise.all(moving), { to, readSchema, step });
-      if (!args.json) for (const { id } of built) console.log(await whoRebuilds(to.db, id, false));
+      if (!args.json) await sayWhoBuilds(to, built);
     }
     if (args.detach)
       return say(
@@ -74,6 +75,14 @@ export async function moveVersions(config: Config, storeName: string, args: Move
     await follow(to, projections);
     say(args, { moved: true }, projections, to, (list) => `The read store '${to.name}' has ${list} now.`);
   });
+}
+
+async function sayWhoBuilds({ name, db }: ReadStore, built: readonly Projection[]): Promise<void> {
+  if (built.length > 0 && (await readLiveProcesses(db)).length === 0)
+    return console.log(
+      `No running process knows the read store '${name}'. Deploy the configuration with it: the move begins then.`,
+    );
+  for (const { id } of built) console.log(await whoRebuilds(db, id, false));
 }
 
 /** @throws RefoldError `INVALID_TRANSITION` if a Citus cluster can't distribute the version */

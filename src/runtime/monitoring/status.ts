@@ -147,7 +147,10 @@ export async function readStatusOfStores(
   const share = bounds && { ...bounds, positions: Math.floor(bounds.positions / shares) };
   const { found, away } = await readEachStore(stores, ({ name, db }) => readCopies(db, log, name, share));
   const copies = found.flat();
-  const current = currentCopies(copies).sort(byVersion);
+  // A version that has moved to a store which is away is missing, although the copy that it has left is known.
+  const current = currentCopies(copies)
+    .filter(({ movedTo }) => movedTo === null || !away.includes(movedTo))
+    .sort(byVersion);
   return { versions: current.map(({ status }) => ({ ...status, copies: otherCopies(status, copies) })), away };
 }
 

@@ -3,7 +3,7 @@ import type { Projection } from '../../projections/projection/projection.ts';
 import { readHead } from '../../store/log/horizon.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
 import type { ReadStore } from '../../store/read-store.ts';
-import { nextCopy, raiseGeneration } from '../../store/registry/copies.ts';
+import { nextCopy, raiseGeneration, recordArrival } from '../../store/registry/copies.ts';
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
 import { recordOperation } from '../../store/registry/transitions.ts';
 import { logOf, type Queryable } from '../../store/statements/statement.ts';
@@ -25,18 +25,27 @@ export async function bringBack(moving: readonly Moving[], { to, readSchema, ste
   const head = await readHead(logOf(to.db));
   for (const one of moving) await untilCurrent(one, to, head);
   const above = await Promise.all(moving.map(({ projection, from }) => generationIn(from.db, projection)));
+  const returned: { readonly from: ReadStore; readonly copy: Parameters<typeof recordArrival>[1] }[] = [];
   await to.db.transaction(async (tx) => {
     for (const [index, { projection, from }] of moving.entries()) {
       const { name, version } = projection;
       const { state, heldReason, generation } = await expectVersion(tx, name, version);
       if (state !== 'active') throw refused(name, version, `has a copy in '${to.name}' that is ${state}.`);
       const present = above[index] ?? nextCopy(generation) * unknownMoves;
-      await raiseGeneration(tx, projection, nextCopy(Math.max(generation, present)));
+      const raised = nextCopy(Math.max(generation, present));
+      await raiseGeneration(tx, projection, raised);
+      returned.push({ from, copy: { name, version, generation: raised } });
       const reason = `came back from the store '${from.name}': ${step.reason}`;
       await recordOperation(tx, { name, version, state, heldReason }, { actor: step.actor, reason });
     }
     await pointViews(tx, readSchema, [...new Set(moving.map(({ projection }) => projection.name))]);
   });
+  // The store that had them until now may be the one that is left if this one does not respond.
+  for (const { from, copy } of returned) await recordArrival(from.db, copy, to.name).catch(ignoreOutage);
+}
+
+function ignoreOutage(error: unknown): void {
+  if (!isOutage(error)) throw error;
 }
 
 /** No client that has seen newer rows must see older ones. */

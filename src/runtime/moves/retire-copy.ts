@@ -1,6 +1,7 @@
 import { readLiveProcesses } from '../../store/ownership/live-processes.ts';
 import type { ReadStore } from '../../store/read-store.ts';
 import { recordMove } from '../../store/registry/copies.ts';
+import { readRegistry } from '../../store/registry/registry.ts';
 import { answersClients, processesText } from '../versions/answering-versions.ts';
 import { refused, type TransitionReason } from '../versions/expect-version.ts';
 import { retireVersion } from '../versions/lifecycle.ts';
@@ -20,7 +21,8 @@ export interface RetireCopyOptions {
  * Retires the copy that a move has left in a store. Processes that do not know the store of the version answer from this copy: they would lose
  * the version.
  *
- * @throws RefoldError `INVALID_TRANSITION` if the copy is the one that counts, or if a running process does not know the other store
+ * @throws RefoldError `INVALID_TRANSITION` if there is none, if it is the one that counts or is being built, or if a running process does not know the
+ * other store
  */
 export async function retireCopy(
   { name, version, store, current, readSchema, graceSeconds }: RetireCopyOptions,
@@ -32,6 +34,15 @@ export async function retireCopy(
       name,
       version,
       `is in the store '${store.name}' alone, or answers from there. 'refold retire ${name}@${version}' retires it.`,
+    );
+  const copy = (await readRegistry(store.db)).find((one) => one.name === name && one.version === version);
+  if (!copy || (copy.state === 'retired' && copy.arrivingFrom === null))
+    throw refused(name, version, `has no copy in the store '${store.name}'; it is in '${current.name}'.`);
+  if (copy.arrivingFrom !== null)
+    throw refused(
+      name,
+      version,
+      `is on its way to the store '${store.name}'. 'refold rebuild ${name}@${version} --store ${store.name} --cancel' ends the move.`,
     );
   const known = new Set((await readLiveProcesses(current.db)).map((one) => one.name));
   const losing = (await readLiveProcesses(store.db)).filter(

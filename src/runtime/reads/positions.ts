@@ -57,7 +57,7 @@ export interface Positions {
 const defaultPolling = { min: 50, max: 1000, step: 50 };
 
 export function createPositions(options: PositionsOptions): Positions {
-  const { db, head, polling = defaultPolling } = options;
+  const { db, head: readHead, polling = defaultPolling } = options;
   const known = createKnownCheckpoints();
   const waiters = new Set<Waiter>();
   const listeners = new Map<string, Set<CheckpointListener>>();
@@ -120,7 +120,7 @@ export function createPositions(options: PositionsOptions): Positions {
     if (known.reached(projection) >= position) return;
     const { timeout = options.timeout, signal } = wait;
     const waiter = createWaiter(projection, position, timeout, signal, (why, stopped) =>
-      whyNotReached(projection, position, why, stopped),
+      whyNotReached(projection, { position, why, stopped }),
     );
     waiters.add(waiter);
     // The position may have been reached without a notification to this process, so poll before waiting.
@@ -137,21 +137,20 @@ export function createPositions(options: PositionsOptions): Positions {
   /** Returns undefined if a last look shows the version at the position: a stalled process may have missed the notification. */
   async function whyNotReached(
     projection: Projection,
-    position: GlobalPosition,
-    why: string,
-    stopped: boolean,
+    missed: Omit<MissedPosition, 'reached'>,
   ): Promise<RefoldError | undefined> {
-    const status = await readVersionStatus(db, projection.name, projection.version).catch(() => undefined);
+    const status = await readVersionStatus(db, projection.name, projection.version).catch(() => null);
     const reached = status?.checkpoint ?? known.reached(projection);
-    if (reached >= position) return undefined;
-    return positionTimeout(projection, { position, reached, why, stopped, head: await head().catch(() => undefined) });
+    if (reached >= missed.position) return undefined;
+    const head = await readHead().catch(() => undefined);
+    return positionTimeout(projection, { ...missed, reached, head, isAway: status === null });
   }
 
   return {
     waitFor,
     async progress(projection) {
       const { name, version } = projection;
-      const [status, last] = await Promise.all([readVersionStatus(db, name, version), head()]);
+      const [status, last] = await Promise.all([readVersionStatus(db, name, version), readHead()]);
       const { state = 'building', checkpoint: position = beginning, paused = false } = status ?? {};
       // The log or the version may have grown between the two reads, but a version is never ahead of the log.
       const end = last > position ? last : position;
@@ -255,24 +254,25 @@ interface MissedPosition {
   readonly why: string;
   /** Whether the version has stopped at an event. @default false */
   readonly stopped?: boolean;
+  /** Whether the database of the version does not respond: how far it is now is unknown. @default false */
+  readonly isAway?: boolean;
   /** Undefined if the log can't be asked. */
   readonly head?: GlobalPosition | undefined;
 }
 
 export function positionTimeout({ id, name, version }: Projection, missed: MissedPosition): RefoldError {
-  const { position, reached, why, stopped = false, head } = missed;
-  return new RefoldError(
-    'POSITION_TIMEOUT',
-    `${id} did not reach position ${position} ${why}; it is at ${reached}. Ask again, or without demanding a position.`,
-    {
-      projection: name,
-      version,
-      position: position.toString(),
-      reached: reached.toString(),
-      ...(head === undefined ? {} : { head: head.toString() }),
-      ...(stopped ? { stopped } : {}),
-    },
-  );
+  const { position, reached, why, stopped = false, isAway = false, head } = missed;
+  const state = isAway
+    ? 'its database does not respond. Ask again later.'
+    : `it is at ${reached}. Ask again, or without demanding a position.`;
+  return new RefoldError('POSITION_TIMEOUT', `${id} did not reach position ${position} ${why}; ${state}`, {
+    projection: name,
+    version,
+    position: position.toString(),
+    reached: reached.toString(),
+    ...(head === undefined ? {} : { head: head.toString() }),
+    ...(stopped ? { stopped } : {}),
+  });
 }
 
 /** Returns undefined if any checkpoint is unknown. */

@@ -26,7 +26,13 @@ import { deleteTableSnapshotsOf } from '../../store/tables/table-snapshots.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { expectVersion } from '../versions/expect-version.ts';
 import { leaveInline } from '../versions/leave-inline.ts';
-import { elsewhereText, expectKnownStore, inlineElsewhere, withOtherStores } from '../versions/registries.ts';
+import {
+  elsewhereText,
+  expectFound,
+  expectKnownStore,
+  inlineElsewhere,
+  withOtherStores,
+} from '../versions/registries.ts';
 import { unreadNames } from '../versions/undeclared-events.ts';
 import { createVersionTables, dropVersionTable } from '../versions/version-tables.ts';
 import { codeChangedMessage, removedVersions, tableChangedMessage } from './changed-declaration.ts';
@@ -102,7 +108,8 @@ function register(options: RegisterOptions): Promise<string[]> {
     await lockRegistry(tx, registryLockKey);
     await createReadSchema(tx, readSchema);
     const registered = await readRegistry(tx);
-    const current = currentCopies(await withOtherStores(tx, registered));
+    const all = await withOtherStores(tx, registered);
+    const current = currentCopies(all.versions);
     const names = new Set(registered.map(({ name }) => name));
     const warnings = removedVersions(
       current.filter(({ name }) => names.has(name)),
@@ -111,6 +118,7 @@ function register(options: RegisterOptions): Promise<string[]> {
     const placed = ownProjections(options, registered).map((projection) =>
       placeOf(options, projection, registered, current),
     );
+    for (const { projection, known } of placed) if (known) expectFound(projection, known, all);
     warnings.push(...placed.flatMap(({ warning }) => warning ?? []));
     const own = placed.filter(({ isHere }) => isHere);
     const isNew = own.flatMap(({ projection, known }) => (known ? [] : [projection]));

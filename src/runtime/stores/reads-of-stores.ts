@@ -1,5 +1,5 @@
 import { RefoldError } from '../../errors.ts';
-import type { Projection } from '../../projections/projection/projection.ts';
+import { defaultStore, type Projection } from '../../projections/projection/projection.ts';
 import { relatedFilters } from '../../projections/queries/filter-columns.ts';
 import type { ResponseQuery } from '../../projections/queries/response-query.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
@@ -88,9 +88,9 @@ function sourceOf(sources: ReadsOfStoresOptions['sources'], store: string): Read
   return source;
 }
 
+/** A query for `__typename` alone reads no version. */
 function storeOfQuery({ reads: [first] }: ResponseQuery): string {
-  if (!first) throw new TypeError('A compiled query reads at least one version.');
-  return first.projection.store;
+  return first?.projection.store ?? defaultStore;
 }
 
 function expectOneStore(projection: Projection, where: RowFilter | null): void {
@@ -98,7 +98,7 @@ function expectOneStore(projection: Projection, where: RowFilter | null): void {
     if (target.projection.store !== projection.store)
       throw new RefoldError(
         'BAD_USER_INPUT',
-        `A filter on ${projection.name} can't follow a relation to ${target.projection.name}: they are in different databases at present.`,
+        `A filter on ${projection.name} can't follow a relation to ${target.projection.name}: they are in different databases at present. 'refold rebuild VERSION --store NAME' moves one of them to the other.`,
       );
     expectOneStore(target.projection, filter);
   }

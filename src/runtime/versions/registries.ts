@@ -90,9 +90,10 @@ export function createRegistries(
 export async function withOtherStores(
   tx: Queryable,
   registered: readonly RegisteredVersion[],
-): Promise<readonly RegisteredVersion[]> {
+): Promise<{ readonly versions: readonly RegisteredVersion[]; readonly isComplete: boolean }> {
   const others = await Promise.all((tx.elsewhere?.others() ?? []).map(registryIfAvailable));
-  return [...registered, ...others.flat()];
+  const versions = [...registered, ...others.flatMap((other) => other ?? [])];
+  return { versions, isComplete: !others.includes(undefined) };
 }
 
 /** A version stays in the store where its rows are, whatever is declared. Returns what to tell the operator. */
@@ -122,10 +123,25 @@ export function expectKnownStore(
   );
 }
 
-/** Nothing of a store that does not respond. */
-function registryIfAvailable(store: Queryable): Promise<readonly RegisteredVersion[]> {
+/** @throws RefoldError `PROJECTION_CHANGED` if the version has moved to another store, and none has it: the URL may be that of another database */
+export function expectFound(
+  { id, name, version }: Projection,
+  known: RegisteredVersion,
+  { versions, isComplete }: Awaited<ReturnType<typeof withOtherStores>>,
+): void {
+  const isElsewhere = versions.some((one) => one !== known && one.name === name && one.version === version);
+  if (known.state !== 'retired' || known.movedTo === null || isElsewhere || !isComplete) return;
+  throw new RefoldError(
+    'PROJECTION_CHANGED',
+    `${id} has moved to the read store '${known.movedTo}', and the database that is configured for it does not have the version. Correct its URL in 'readStores', or restore that database.`,
+    { name, version },
+  );
+}
+
+/** Undefined for a store that does not respond. */
+function registryIfAvailable(store: Queryable): Promise<readonly RegisteredVersion[] | undefined> {
   return readRegistry(store).catch((error: unknown) => {
-    if (isOutage(error)) return [];
+    if (isOutage(error)) return undefined;
     throw error;
   });
 }

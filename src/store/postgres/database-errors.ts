@@ -132,18 +132,22 @@ function codeOf(error: unknown): string | undefined {
 }
 
 const unreachableCodes: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there. Start the server, or correct host and port in DATABASE_URL.',
-  ENOTFOUND: 'the host name is unknown. Correct it in DATABASE_URL.',
-  EAI_AGAIN: 'the host name could not be resolved. Check the name service, or the host in DATABASE_URL.',
+  ECONNREFUSED:
+    'nothing listens there. Start the server, or correct host and port in its URL: DATABASE_URL, or that of a read store.',
+  ENOTFOUND: 'the host name is unknown. Correct it in its URL: DATABASE_URL, or that of a read store.',
+  EAI_AGAIN:
+    'the host name could not be resolved. Check the name service, or the host in its URL: DATABASE_URL, or that of a read store.',
   ETIMEDOUT: 'the host does not answer. Check the network and its firewall.',
   EHOSTUNREACH: 'there is no route to the host. Check the network.',
   ENETUNREACH: 'there is no route to the host. Check the network.',
   ECONNRESET: 'the connection was reset. The server or something between ended it.',
   EPIPE: 'the connection was lost. The server or something between ended it.',
-  ENOENT: 'the socket does not exist. Start the server, or correct the path in DATABASE_URL.',
-  '28P01': 'user name or password was refused. Correct them in DATABASE_URL.',
-  '28000': 'the server does not admit this user. Check the user in DATABASE_URL and the server’s pg_hba.conf.',
-  '3D000': 'the database does not exist. Create it, or correct its name in DATABASE_URL.',
+  ENOENT:
+    'the socket does not exist. Start the server, or correct the path in its URL: DATABASE_URL, or that of a read store.',
+  '28P01': 'user name or password was refused. Correct them in its URL: DATABASE_URL, or that of a read store.',
+  '28000': 'the server does not admit this user. Check the user in its URL and the server’s pg_hba.conf.',
+  '3D000':
+    'the database does not exist. Create it, or correct its name in its URL: DATABASE_URL, or that of a read store.',
   '53300': 'the server has no connection left. Lower maxConnections, or raise the server’s max_connections.',
   '57P01': 'the session was ended by an administrator or by a shutdown of the server.',
   '57P02': 'the session was lost in a crash of the server.',

@@ -224,3 +224,13 @@ test('progress is the share of the log that was folded', async () => {
   const unknown: Projection = { ...orderBook, name: 'unknown' };
   expect(await positionsWith().progress(unknown)).toMatchObject({ state: 'building', position: 0n, progress: 0 });
 });
+
+test('a wait that ends while the database does not respond says so, and not how far the version was', async () => {
+  const away = createDatabase({ url: 'postgresql://127.0.0.1:1/nowhere' });
+  const positions = positionsWith({ db: away, notifications: deaf, timeout: 10 });
+  await expect(positions.waitFor(orderBook, globalPosition(7n))).rejects.toMatchObject({
+    code: 'POSITION_TIMEOUT',
+    message: 'order_book@1 did not reach position 7 within 10 ms; its database does not respond. Ask again later.',
+  });
+  await away.close();
+});
