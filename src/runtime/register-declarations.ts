@@ -49,13 +49,14 @@ export async function registerDeclarations(
   return { warnings, late };
 }
 
-/** Checks the servers of the stores apart from the log that respond. @throws RefoldError that names the store */
-export async function checkStoreServers({ apart }: ReadStores, readSchema: string): Promise<void> {
+/** Throws what the checks of a store say: it may lack the tables in which a read has failed. Otherwise, throws the error of that read. */
+export async function explainStores({ apart }: ReadStores, readSchema: string, error: unknown): Promise<never> {
   for (const { name, db } of apart) {
-    await checkServer(db, readSchema).catch((error: unknown) => {
-      if (!isOutage(error)) throw errorInStore(name, error);
+    await checkServer(db, readSchema).catch((found: unknown) => {
+      if (!isOutage(found)) throw errorInStore(name, found);
     });
   }
+  throw error;
 }
 
 function storeNames({ readStores }: Config): readonly string[] {

@@ -34,7 +34,7 @@ import type { ReadModelSource } from './reads/read-models.ts';
 import type { Replica } from './reads/replica.ts';
 import type { ServedReadModels } from './reads/served-read-models.ts';
 import type { Rebuilds } from './rebuilds/rebuild-requests.ts';
-import { checkStoreServers, registerDeclarations } from './register-declarations.ts';
+import { explainStores, registerDeclarations } from './register-declarations.ts';
 import { openStores } from './stores/open-stores.ts';
 import { positionsOfStores } from './stores/positions-of-stores.ts';
 import { createStoreFinder, type StoreFinder } from './stores/steps-of-stores.ts';
@@ -130,8 +130,10 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     const { db, reads, notifications, stores, links } = databases;
     await checkServer(db, readSchema);
     await checkSessions(db, { sessions });
-    await checkStoreServers(stores, readSchema);
-    if (stores.apart.length > 0) links.found(await createStoreFinder(stores, config).copies());
+    if (stores.apart.length > 0) {
+      const copies = createStoreFinder(stores, config).copies();
+      links.found(await copies.catch((error: unknown) => explainStores(stores, readSchema, error)));
+    }
     const registration = { db, stores, readSchema, actor: owner, development };
     const { warnings, late } = await registerDeclarations(config, registration);
     for (const warning of warnings) logger.warn(warning);

@@ -34,13 +34,13 @@ export async function bringBack(moving: readonly Moving[], { to, readSchema, ste
       const present = above[index] ?? nextCopy(generation) * unknownMoves;
       const raised = nextCopy(Math.max(generation, present));
       await raiseGeneration(tx, projection, raised);
-      returned.push({ from, copy: { name, version, generation: raised } });
+      if (above[index] !== undefined) returned.push({ from, copy: { name, version, generation: raised } });
       const reason = `came back from the store '${from.name}': ${step.reason}`;
       await recordOperation(tx, { name, version, state, heldReason }, { actor: step.actor, reason });
     }
     await pointViews(tx, readSchema, [...new Set(moving.map(({ projection }) => projection.name))]);
   });
-  // The store that had them until now may be the one that is left if this one does not respond.
+  // The store that had them until now must know it, for a time in which this one does not respond.
   for (const { from, copy } of returned) await recordArrival(from.db, copy, to.name).catch(ignoreOutage);
 }
 
