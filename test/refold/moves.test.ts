@@ -166,8 +166,12 @@ test('a process that does not know the store answers from the copy that is left,
   const old = await start({ projections: [balanceV1], knowsStore: false });
   await active(old, 'balance@1');
   await open(old, 'a');
+  await move([balanceV1], 'balance@1', 'analytics', { detach: true });
+  expect(printed[0]).toBe(
+    "No running process knows the read store 'analytics'. Deploy the configuration with it: the move begins then.",
+  );
   const app = await start({ projections: [balanceV1] });
-  await move([balanceV1], 'balance@1', 'analytics');
+  await until(async () => (await copyIn('analytics', balanceV1)).arrivingFrom === null);
   await open(app, 'b');
   for (const one of [old, app]) await until(async () => (await rowsOf(one)) === 2);
 
