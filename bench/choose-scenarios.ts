@@ -4,13 +4,18 @@ export interface Choice {
   readonly quick: boolean;
   /** Parts of names. */
   readonly only: readonly string[];
+  /** On three successive days each scenario is measured once. The number of the day; undefined for all of them. */
+  readonly day?: number | undefined;
 }
+
+const days = 3;
 
 /** The scenarios that `only` names; without it all, or for a quick run those that fit its time. */
 export function chooseScenarios<S extends Pick<Scenario, 'name' | 'fullOnly'>>(
   scenarios: readonly S[],
-  { quick, only }: Choice,
+  { quick, only, day }: Choice,
 ): readonly S[] {
   if (only.length > 0) return scenarios.filter(({ name }) => only.some((part) => name.includes(part)));
-  return quick ? scenarios.filter(({ fullOnly }) => fullOnly !== true) : scenarios;
+  const fitting = quick ? scenarios.filter(({ fullOnly }) => fullOnly !== true) : scenarios;
+  return day === undefined ? fitting : fitting.filter((_, index) => index % days === day % days);
 }

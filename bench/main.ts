@@ -15,6 +15,7 @@ import { type BenchServer, serverSettings, startBenchServer } from './server.ts'
 const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
+    'in-turns': { type: 'boolean', default: false },
     rounds: { type: 'string' },
     only: { type: 'string', multiple: true, default: [] },
     json: { type: 'string' },
@@ -26,7 +27,8 @@ if (!Number.isInteger(rounds) || rounds < 1) {
   console.error(`--rounds is the number of rounds, 1 or more; found '${options.rounds}'.`);
   process.exit(1);
 }
-const chosen = chooseScenarios(scenarios, { quick, only });
+const day = options['in-turns'] && process.env.EFFORT !== 'whole' ? Math.floor(Date.now() / 86_400_000) : undefined;
+const chosen = chooseScenarios(scenarios, { quick, only, day });
 if (chosen.length === 0) {
   console.error(
     `No scenario is called '${only.join("' or '")}'. There are: ${scenarios.map(({ name }) => name).join(', ')}.`,

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
-import { migrateStore } from '../../src/store/citus/place-store.ts';
 import { migrate } from '../../src/store/server/migrate.ts';
 import { type CitusCluster, startCitusCluster } from '../../test/support/citus-cluster.ts';
 import { citusLine, findCitus } from '../../test/support/citus-engine.ts';
@@ -76,8 +75,7 @@ async function measureCitus(
   cluster: CitusCluster,
   placement: Placement,
 ): Promise<Figures> {
-  const url = await cluster.createDatabase();
-  await migrateStore({ url, placement });
+  const url = await cluster.createStore(placement);
   return measure(context, log, url, placement);
 }
 

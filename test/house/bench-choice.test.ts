@@ -16,6 +16,13 @@ describe('a run of the benchmarks measures', () => {
     expect(chooseScenarios(all, { quick: true, only: [] })).toEqual([always, other]);
   });
 
+  test('with --in-turns a third of it on each of three successive days', () => {
+    const many = Array.from({ length: 10 }, (_, index) => ({ name: String(index) }));
+    const days = [20_000, 20_001, 20_002].map((day) => chooseScenarios(many, { quick: true, only: [], day }));
+    expect(new Set(days.flat())).toEqual(new Set(many));
+    expect(days.map(({ length }) => length).sort()).toEqual([3, 3, 4]);
+  });
+
   test.each([
     true,
     false,

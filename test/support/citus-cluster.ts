@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
+import type { Placement } from '../../src/config/read-store-options.ts';
+import { migrateStore } from '../../src/store/citus/place-store.ts';
 import { findCitus } from './citus-engine.ts';
 import { type PostgresBinaries, type PostgresCluster, startPostgresCluster } from './postgres-cluster.ts';
 import { databaseUrl } from './postgres-for-the-run.ts';
@@ -16,6 +18,8 @@ export interface CitusCluster {
    * @param portOfWorker where the coordinator reaches a worker; by default directly
    */
   createDatabase(portOfWorker?: (worker: PostgresCluster) => number): Promise<string>;
+  /** Creates a migrated database for a read store: on every node, a copy of the first one with this placement. */
+  createStore(placement: Placement): Promise<string>;
   /** Runs statements at the coordinator, or at another node, and returns the rows of the last one. */
   run<Row extends object>(url: string, statements: string, at?: PostgresCluster): Promise<Row[]>;
   /** Removes what former moves of shards have left. Until then, no shard can be moved back to that place. */
@@ -54,10 +58,51 @@ export async function startCitusCluster({ workers: count = 2 } = {}): Promise<Ci
     await stop();
     throw failed?.reason ?? new Error('The cluster has no node.');
   }
+  return clusterOf(coordinator, workers, stop);
+}
+
+function clusterOf(
+  coordinator: PostgresCluster,
+  workers: readonly PostgresCluster[],
+  stop: () => Promise<void>,
+): CitusCluster {
+  const nodes = [coordinator, ...workers];
+  const templates = new Map<Placement, Promise<string>>();
+
+  const createDatabase: CitusCluster['createDatabase'] = async (portOfWorker = portOf) => {
+    const name = newName();
+    for (const node of nodes) {
+      await runAt(node.url, `create database ${name} template template0`);
+      await runAt(databaseUrl(node.url, name), 'create extension citus');
+    }
+    const url = databaseUrl(coordinator.url, name);
+    const nodesToAdd = workers.map((node) => `select citus_add_node('127.0.0.1', ${portOfWorker(node)})`);
+    await runAt(url, `select citus_set_coordinator_host('127.0.0.1', ${portOf(coordinator)})`);
+    for (const statement of nodesToAdd) await runAt(url, statement);
+    return url;
+  };
+
+  async function createTemplate(placement: Placement): Promise<string> {
+    const url = await createDatabase();
+    await migrateStore({ url, placement });
+    const name = nameIn(url);
+    for (const node of nodes) await runAt(node.url, `alter database ${name} allow_connections false`);
+    return name;
+  }
+
   return {
     coordinator,
     workers,
     stop,
+    createDatabase,
+    async createStore(placement) {
+      const found = templates.get(placement) ?? createTemplate(placement);
+      templates.set(placement, found);
+      const template = await found;
+      const name = newName();
+      await Promise.all(nodes.map((node) => copyDatabase(node, template, name)));
+      return databaseUrl(coordinator.url, name);
+    },
     // The cluster also does it by itself at any time; then this does nothing, and has to wait.
     async cleanUp(url) {
       await until(async () => {
@@ -66,24 +111,21 @@ export async function startCitusCluster({ workers: count = 2 } = {}): Promise<Ci
         return left?.records === 0;
       });
     },
-    async createDatabase(portOfWorker = portOf) {
-      const name = `refold_${randomBytes(6).toString('hex')}`;
-      for (const node of [coordinator, ...workers]) {
-        await runAt(node.url, `create database ${name} template template0`);
-        await runAt(databaseUrl(node.url, name), 'create extension citus');
-      }
-      const url = databaseUrl(coordinator.url, name);
-      const nodesToAdd = workers.map((node) => `select citus_add_node('127.0.0.1', ${portOfWorker(node)})`);
-      await runAt(url, `select citus_set_coordinator_host('127.0.0.1', ${portOf(coordinator)})`);
-      for (const statement of nodesToAdd) await runAt(url, statement);
-      return url;
-    },
-    run: (url, statements, at) => runAt(at ? databaseUrl(at.url, new URL(url).pathname.slice(1)) : url, statements),
+    run: (url, statements, at) => runAt(at ? databaseUrl(at.url, nameIn(url)) : url, statements),
   };
 }
 
 export function portOf({ url }: Pick<PostgresCluster, 'url'>): number {
   return Number(new URL(url).port);
+}
+
+const newName = () => `refold_${randomBytes(6).toString('hex')}`;
+const nameIn = (url: string) => new URL(url).pathname.slice(1);
+
+/** A template may have no session, and Citus maintains it in one, which comes again by itself. */
+async function copyDatabase({ url }: PostgresCluster, template: string, name: string): Promise<void> {
+  await runAt(url, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${template}'`);
+  await runAt(url, `create database ${name} template ${template} strategy file_copy`);
 }
 
 async function runAt<Row extends object>(url: string, statements: string): Promise<Row[]> {

@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { createDataDirectory } from './data-directory.ts';
 import { quickFolder } from './quick-folder.ts';
 
 /** The two programs of a PostgreSQL server that a test needs. */
@@ -65,19 +66,11 @@ export async function startPostgresCluster(options: PostgresClusterOptions): Pro
   const { settings = {}, parentDirectory = quickFolder() } = options;
   const owner = serverAccount();
   const directory = mkdtempSync(join(parentDirectory, 'refold-postgres-'));
-  const dataDirectory = join(directory, 'data');
-  const initialise = [
-    `--pgdata=${dataDirectory}`,
-    '--auth=trust',
-    '--username=postgres',
-    '--encoding=UTF8',
-    '--locale=C',
-  ];
   let binaries: PostgresBinaries;
   try {
     if (owner.uid !== undefined && owner.gid !== undefined) chownSync(directory, owner.uid, owner.gid);
     binaries = reachableBinaries(options.binaries, owner, directory);
-    execFileSync(binaries.initdb, [...initialise, '--no-sync'], { ...owner, stdio: 'pipe' });
+    createDataDirectory({ initdb: binaries.initdb, original: options.binaries.initdb, ...owner, parent: directory });
   } catch (error) {
     rmSync(directory, { recursive: true, force: true });
     throw error;

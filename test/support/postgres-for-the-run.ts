@@ -18,6 +18,8 @@ export interface PostgresForTheRun {
   readonly adminUrl: string;
   /** The migrated database that every test database is a clone of. */
   readonly template: string;
+  /** How a test database is created from it, in `create database`: the quickest way that the server has. */
+  readonly cloning: string;
   /** The prefix of the names of this run's test databases. */
   readonly prefix: string;
   /** The programs of the run's own server; undefined if the run uses an existing server. */
@@ -60,22 +62,24 @@ export async function serve(
   try {
     // Two runs may share the server that DATABASE_URL names.
     const run = randomBytes(3).toString('hex');
+    const template = `refold_template_${run}`;
     const postgres = {
       adminUrl: server.url,
-      template: `refold_template_${run}`,
+      template,
+      cloning: `template ${template}${(await majorVersion(server.url)) >= 15 ? ' strategy file_copy' : ''}`,
       prefix: `refold_test_${run}_`,
       binaries: server.binaries,
       settings: server.settings ?? {},
       runtimeRole: underRoles ? roles.runtime : undefined,
       again,
     };
-    await query(postgres.adminUrl, `create database ${postgres.template}`);
-    const template = databaseUrl(postgres.adminUrl, postgres.template);
-    await (underRoles ? migrateUnderRoles(template) : migrate(template));
+    await query(postgres.adminUrl, `create database ${template}`);
+    const templateUrl = databaseUrl(postgres.adminUrl, template);
+    await (underRoles ? migrateUnderRoles(templateUrl) : migrate(templateUrl));
     project.provide('postgres', postgres);
     return async () => {
       const kept = await leftDatabases(postgres);
-      await query(postgres.adminUrl, `drop database ${postgres.template} with (force)`);
+      await query(postgres.adminUrl, `drop database ${template} with (force)`);
       await server.stop(kept);
       removeBundles();
     };
@@ -158,6 +162,11 @@ async function startContainer(): Promise<ServerOfTheRun | undefined> {
       await container.stop();
     },
   };
+}
+
+async function majorVersion(url: string): Promise<number> {
+  const [row] = await query(url, "select current_setting('server_version_num')::int / 10000 as major");
+  return Number(row?.major);
 }
 
 async function leftDatabases(postgres: PostgresForTheRun): Promise<readonly string[]> {

@@ -25,20 +25,20 @@ export interface TestDatabaseOptions {
 
 /** The test file's own database, with Refold's migrations applied. */
 export async function createTestDatabase({ role = 'runtime' }: TestDatabaseOptions = {}): Promise<TestDatabase> {
-  const { adminUrl, template, prefix, runtimeRole } = inject('postgres');
+  const { adminUrl, cloning, prefix, runtimeRole } = inject('postgres');
   const name = prefix + randomBytes(6).toString('hex');
-  await withClient(adminUrl, (client) => whenFree(client, `create database ${name} template ${template}`));
+  await whenFree(await adminOf(adminUrl), `create database ${name} ${cloning}`);
   const superuserUrl = databaseUrl(adminUrl, name);
   return {
     url: role === 'runtime' && runtimeRole !== undefined ? urlAs(superuserUrl, runtimeRole) : superuserUrl,
     superuserUrl,
     administer: (statements) => withClient(superuserUrl, async (client) => void (await client.query(statements))),
-    drop: ({ longestGoodbyeMs = 60_000 } = {}) =>
-      withClient(adminUrl, async (client) => {
-        const leaked = await leakedConnections(client, name, longestGoodbyeMs);
-        if (!anyTestFailed()) await whenFree(client, dropping(name));
-        if (leaked.length > 0) throw new Error(leakMessage(leaked));
-      }),
+    drop: async ({ longestGoodbyeMs = 60_000 } = {}) => {
+      const client = await adminOf(adminUrl);
+      const leaked = await leakedConnections(client, name, longestGoodbyeMs);
+      if (!anyTestFailed()) await whenFree(client, dropping(name));
+      if (leaked.length > 0) throw new Error(leakMessage(leaked));
+    },
   };
 }
 
@@ -92,6 +92,29 @@ async function leakedConnections(
 function leakMessage(leaked: readonly Connection[]): string {
   const lines = leaked.map((c) => `  ${c.application_name} (${c.state ?? 'no state'}): ${c.query}`);
   return `Expected every connection to be closed before the test database is dropped, but found:\n${lines.join('\n')}`;
+}
+
+const admins = new Map<string, Promise<pg.Client>>();
+
+/** A connection for all test databases of this process, which does not keep it running. It is opened again if it was lost. */
+function adminOf(url: string): Promise<pg.Client> {
+  const found = admins.get(url) ?? openAdmin(url);
+  admins.set(url, found);
+  return found;
+}
+
+async function openAdmin(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, application_name: 'test-harness' });
+  client.on('error', () => {}).once('end', () => admins.delete(url));
+  try {
+    await client.connect();
+  } catch (error) {
+    admins.delete(url);
+    throw error;
+  }
+  // The driver's types lack this method.
+  (client as pg.Client & { unref(): void }).unref();
+  return client;
 }
 
 async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {

@@ -1,5 +1,4 @@
 import { afterAll } from 'vitest';
-import { migrateStore } from '../../src/store/citus/place-store.ts';
 import { actionsContract } from '../admin/actions-contract.ts';
 import { startCitusCluster } from '../support/citus-cluster.ts';
 
@@ -8,7 +7,6 @@ const cluster = await startCitusCluster();
 afterAll(() => cluster.stop());
 
 actionsContract(async () => {
-  const url = await cluster.createDatabase();
-  await migrateStore({ url, placement: 'schema' });
+  const url = await cluster.createStore('schema');
   return { url, placement: 'schema', drop: async () => {} };
 });

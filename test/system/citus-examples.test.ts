@@ -1,6 +1,5 @@
 import { afterAll, describe } from 'vitest';
 import type { Placement } from '../../src/config/read-store-options.ts';
-import { migrateStore } from '../../src/store/citus/place-store.ts';
 import { examplesApart } from '../examples/apart.ts';
 import { startCitusCluster } from '../support/citus-cluster.ts';
 import type { StoreServer } from '../support/store-setting.ts';
@@ -9,8 +8,7 @@ const cluster = await startCitusCluster();
 afterAll(() => cluster.stop());
 
 const startStore = (placement: Placement) => async (): Promise<StoreServer> => {
-  const url = await cluster.createDatabase();
-  await migrateStore({ url, placement });
+  const url = await cluster.createStore(placement);
   const { kill, restart } = cluster.coordinator;
   return { url, placement, kill, restart, stop: async () => {} };
 };

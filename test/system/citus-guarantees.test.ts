@@ -24,8 +24,7 @@ const apps: Refold[] = [];
 afterAll(() => cluster.stop());
 beforeEach(async () => {
   log = await createTestDatabase();
-  url = await cluster.createDatabase();
-  await migrateStore({ url, placement: 'schema' });
+  url = await cluster.createStore('schema');
   store = createDatabase({ url, elsewhere: { ...nowhere, placement: 'schema' } });
 });
 afterEach(async () => {

@@ -1,5 +1,4 @@
 import { afterAll } from 'vitest';
-import { migrateStore } from '../../src/store/citus/place-store.ts';
 import { everySubscriber } from '../runtime/live/live-read-models.property.ts';
 import { createLiveSetting } from '../runtime/live/live-setting.ts';
 import { startCitusCluster } from '../support/citus-cluster.ts';
@@ -10,8 +9,7 @@ afterAll(() => cluster.stop());
 const placement = 'schema';
 
 async function createStore() {
-  const url = await cluster.createDatabase();
-  await migrateStore({ url, placement });
+  const url = await cluster.createStore(placement);
   return { url, drop: async () => {} };
 }
 

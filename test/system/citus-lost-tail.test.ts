@@ -3,7 +3,6 @@ import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { createRefold, defineConfig, defineProjection, type Projection, type Refold, t } from '../../src/index.ts';
 import { listDeadLetters, retryDeadLetters } from '../../src/runtime/dead-letters/dead-letters.ts';
 import { cancelRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
-import { migrateStore } from '../../src/store/citus/place-store.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { readTransitions } from '../../src/store/registry/transitions.ts';
 import { portOf, startCitusCluster } from '../support/citus-cluster.ts';
@@ -31,8 +30,7 @@ const apps: Refold[] = [];
 afterAll(() => cluster.stop());
 beforeEach(async () => {
   log = await createTestDatabase();
-  url = await cluster.createDatabase();
-  await migrateStore({ url, placement });
+  url = await cluster.createStore(placement);
   home = createDatabase({ url: log.url, maxConnections: 2 });
   store = createDatabase({ url, elsewhere: { log: home, storesOf: () => [], others: () => [], placement } });
 });

@@ -11,7 +11,6 @@ import {
 import { acceptRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
 import { readTableFacts } from '../../src/store/browsing/table-facts.ts';
-import { migrateStore } from '../../src/store/citus/place-store.ts';
 import { readLeases } from '../../src/store/ownership/leases.ts';
 import { readLostOwners } from '../../src/store/ownership/processes.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
@@ -44,8 +43,7 @@ const step = { actor: 'ann', reason: 'to see' };
 afterAll(() => cluster.stop());
 beforeEach(async () => {
   log = await createTestDatabase();
-  url = await cluster.createDatabase();
-  await migrateStore({ url, placement: 'schema' });
+  url = await cluster.createStore('schema');
   home = createDatabase({ url: log.url, maxConnections: 2 });
   store = createDatabase({
     url,

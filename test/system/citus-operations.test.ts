@@ -1,5 +1,4 @@
 import { afterAll, expect, test } from 'vitest';
-import { migrateStore } from '../../src/store/citus/place-store.ts';
 import { distributedThings } from '../refold/distributed-things.ts';
 import {
   bothAnswers,
@@ -21,8 +20,7 @@ test.each([
 ] as const)('operations over read models in a Citus cluster have the responses of one database, compiled and executed: %s', {
   timeout: 1_800_000,
 }, async (placement) => {
-  const store = { url: await cluster.createDatabase(), placement };
-  await migrateStore(store);
+  const store = { url: await cluster.createStore(placement), placement };
   const setting = await startOperations(store);
   await expectNaiveResponses(setting, Number(process.env.RUNS ?? effort(200, 30)));
   const ask = plain(
@@ -38,8 +36,7 @@ test.each([
 test('operations over rows that are distributed over the workers have the responses of a naive evaluation, and those that follow relations are refused', {
   timeout: 1_800_000,
 }, async () => {
-  const store = { url: await cluster.createDatabase(), placement: 'partition' } as const;
-  await migrateStore(store);
+  const store = { url: await cluster.createStore('partition'), placement: 'partition' } as const;
   const setting = await startOperations(store, distributedThings);
   const [held] = await cluster.run<{ workers: number }>(
     store.url,

@@ -1,13 +1,11 @@
 import { afterAll } from 'vitest';
-import { migrateStore } from '../../src/store/citus/place-store.ts';
 import { readStoreKills } from '../refold/read-store-kills.ts';
 import { startCitusCluster } from '../support/citus-cluster.ts';
 import { effort } from '../support/effort.ts';
 
 const cluster = await startCitusCluster();
-const url = await cluster.createDatabase();
 const placement = 'partition';
-await migrateStore({ url, placement });
+const url = await cluster.createStore(placement);
 const nodes = [cluster.coordinator, ...cluster.workers];
 await readStoreKills(
   {

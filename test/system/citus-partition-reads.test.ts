@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
 import type { Projection } from '../../src/projections/projection/projection.ts';
-import { migrateStore } from '../../src/store/citus/place-store.ts';
 import { createDatabase } from '../../src/store/postgres/database.ts';
 import { aggregateRows } from '../../src/store/queries/aggregate-rows.ts';
 import { matchFilters } from '../../src/store/queries/live-queries.ts';
@@ -19,9 +18,8 @@ import { inPartitions } from '../support/sample-domain.ts';
 
 // What clients read of rows that are distributed over the workers of a Citus cluster.
 const cluster = await startCitusCluster();
-const url = await cluster.createDatabase();
 const placement = 'partition';
-await migrateStore({ url, placement });
+const url = await cluster.createStore(placement);
 const elsewhere = { log: undefined, storesOf: () => [], others: () => [], placement } as const;
 const db = createDatabase({ url, elsewhere });
 const readSchema = 'read_models';

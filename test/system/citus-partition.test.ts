@@ -10,7 +10,6 @@ import { examine } from '../../src/runtime/monitoring/examine.ts';
 import { createRowBatch } from '../../src/runtime/processors/row-batch.ts';
 import { takeSnapshot } from '../../src/runtime/rebuilds/table-snapshots.ts';
 import { verifyVersion } from '../../src/runtime/verification/verify.ts';
-import { migrateStore } from '../../src/store/citus/place-store.ts';
 import { claimPartition } from '../../src/store/distributed/claimed-partitions.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { claimProcessor } from '../../src/store/processors/checkpoints.ts';
@@ -38,8 +37,7 @@ const apps: Refold[] = [];
 afterAll(() => cluster.stop());
 beforeEach(async () => {
   log = await createTestDatabase();
-  url = await cluster.createDatabase();
-  await migrateStore({ url, placement });
+  url = await cluster.createStore(placement);
   home = createDatabase({ url: log.url, maxConnections: 2 });
   store = createDatabase({ url, elsewhere: { log: home, storesOf: () => [], others: () => [], placement } });
 });

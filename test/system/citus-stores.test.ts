@@ -1,5 +1,4 @@
 import { afterAll } from 'vitest';
-import { migrateStore } from '../../src/store/citus/place-store.ts';
 import { readStoresContract } from '../refold/read-stores.ts';
 import { startCitusCluster } from '../support/citus-cluster.ts';
 
@@ -7,9 +6,8 @@ const cluster = await startCitusCluster();
 afterAll(() => cluster.stop());
 
 readStoresContract(async () => {
-  const url = await cluster.createDatabase();
   const placement = 'schema';
-  await migrateStore({ url, placement });
+  const url = await cluster.createStore(placement);
   const { kill, restart } = cluster.coordinator;
   return { url, placement, kill, restart, stop: async () => {} };
 });

@@ -112,10 +112,9 @@ export function createDatabase(options: ConnectionOptions): Database {
 
   const orTranslated = <T>(work: Promise<T>): Promise<T> =>
     work.catch((error: unknown) => Promise.reject(translateDatabaseError(error, url)));
+  const connectSparingly = connectWhenFree(pool, connectTimeoutMs);
   const connect = () =>
-    connectWhenFree(pool, connectTimeoutMs).catch((error: unknown) =>
-      Promise.reject(nothingSent(translateDatabaseError(error, url))),
-    );
+    connectSparingly().catch((error: unknown) => Promise.reject(nothingSent(translateDatabaseError(error, url))));
   const counts = { statements: 0 };
   const sending = { prepare, counts };
   const queryOnce: Database['query'] = async <Row extends object>(statement: Statement) => {
