@@ -31,6 +31,23 @@ function remote(line: string): Promise<CliResult> {
   return runCliHere([...line.split(' '), '--remote', admin.refold.url ?? ''], { REFOLD_REMOTE_TOKEN: tokens.all });
 }
 
+/** Without the admin API. */
+async function withDatabases(line: string): Promise<CliResult> {
+  const config = await applicationFile('export default defineConfig({ projections: [balanceV1] });');
+  return runCliHere([...line.split(' '), '--config', config], {
+    DATABASE_URL: admin.database.url,
+    REFOLD_READ_STORES: JSON.stringify({ analytics: { url: server.url } }),
+    REFOLD_STORE: 'analytics',
+  });
+}
+
+test('the history says in which store a version was', async () => {
+  const { stdout } = await withDatabases('history openings@2');
+  expect(stdout).toMatch(/^at +version +store +step +actor +reason\n/);
+  expect(stdout).toMatch(/openings@2 +analytics +building → ready/);
+  expect(JSON.parse((await withDatabases('history openings@2 --json')).stdout)[0]).toMatchObject({ store: 'analytics' });
+});
+
 test('versions of another store are shown with it', async () => {
   const { stdout } = await remote('status');
   expect(stdout).toMatch(/^balance@2 +active +unowned +6 +0/m);
@@ -75,17 +92,8 @@ test('a store that is away is named by each list that lacks its versions', async
   for (const line of ['history', 'dead-letters list', 'snapshot list', 'canary', 'shadow'])
     expect((await remote(line)).stderr, line).toBe(incomplete);
   // With the databases, the same.
-  const config = await applicationFile('export default defineConfig({ projections: [balanceV1] });');
-  const env = {
-    DATABASE_URL: admin.database.url,
-    REFOLD_READ_STORES: JSON.stringify({ analytics: { url: server.url } }),
-    REFOLD_STORE: 'analytics',
-  };
   for (const line of ['history', 'dead-letters list', 'dead-letters list --discarded', 'snapshot list', 'canary'])
-    expect(await runCliHere([...line.split(' '), '--config', config], env), line).toMatchObject({
-      code: 0,
-      stderr: incomplete,
-    });
+    expect(await withDatabases(line), line).toMatchObject({ code: 0, stderr: incomplete });
   for (const line of ['pause balance@2 --reason agreed', 'snapshot list balance@2', 'verify balance@2'])
     expect(await remote(line), line).toMatchObject({
       code: 1,

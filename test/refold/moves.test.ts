@@ -142,7 +142,7 @@ test('whatever store is declared, a version stays where its rows are, and proces
   await open(app, 'a', 'b');
   const declaresStore = await start({ projections: [inStore(balanceV1)] });
   expect(said).toContainEqual(
-    "balance@1 is declared in the store 'analytics', and its rows are in another one. It stays there: 'refold rebuild balance@1 --store analytics' moves it.",
+    "balance@1 is declared in the store 'analytics', and its rows are in another one. They answer from there. After a move, declare the store that it went to; 'refold rebuild balance@1 --store analytics' moves it to the one that is declared.",
   );
   expect(await rowsOf(declaresStore)).toBe(2);
   expect(await readRegistry(setting.store)).toEqual([]);

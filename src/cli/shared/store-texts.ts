@@ -17,9 +17,9 @@ export function warnOfStoresAway(away: readonly string[]): void {
 /** A list of what all stores have. */
 export async function listOfStores<T>(
   stores: ReadStores,
-  read: (db: Database) => Promise<readonly T[]>,
+  read: (db: Database, store: string) => Promise<readonly T[]>,
 ): Promise<readonly T[]> {
-  const { found, away } = await readEachStore(stores, ({ db }) => read(db));
+  const { found, away } = await readEachStore(stores, ({ db, name }) => read(db, name));
   warnOfStoresAway(away);
   return found.flat();
 }

@@ -30,8 +30,13 @@ export const history = defineCommand({
       const { name, ...of } = wanted;
       return remoteHistory(args, { ...(name === undefined ? {} : { projection: name }), ...of }, limit);
     }
-    const steps = await withOperation(await loadConfig(args.config), ({ stores }) =>
-      listOfStores(stores, (db) => readTransitions(db, { ...wanted, limit })),
+    const config = await loadConfig(args.config);
+    const inStores = Object.keys(config.readStores).length > 0;
+    const steps = await withOperation(config, ({ stores }) =>
+      listOfStores(stores, async (db, store): Promise<readonly Step[]> => {
+        const found = await readTransitions(db, { ...wanted, limit });
+        return inStores ? found.map((step) => ({ ...step, store })) : found;
+      }),
     );
     // Those of each store are in the order of their ids, which a stable sort keeps.
     const latest = steps.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)).slice(-limit);
@@ -39,13 +44,20 @@ export const history = defineCommand({
   }),
 });
 
-function toText(steps: readonly Transition[]): string {
+interface Step extends Transition {
+  /** Where the version was. Absent if one database has all versions. */
+  readonly store?: string;
+}
+
+function toText(steps: readonly Step[]): string {
   if (steps.length === 0) return 'No transition is recorded.';
+  const inStores = steps.some(({ store }) => store !== undefined);
   return textTable(
-    ['at', 'version', 'step', 'actor', 'reason'],
-    steps.map(({ at, name, version, from, to, actor, reason }) => [
+    ['at', 'version', ...(inStores ? ['store'] : []), 'step', 'actor', 'reason'],
+    steps.map(({ at, name, version, store, from, to, actor, reason }) => [
       at,
       `${name}@${version}`,
+      ...(store === undefined ? [] : [store]),
       from === null ? to : from === to ? `(${to})` : `${from} → ${to}`,
       actor,
       reason,

@@ -98,7 +98,7 @@ export async function withOtherStores(
 
 /** A version stays in the store where its rows are, whatever is declared. Returns what to tell the operator. */
 export function elsewhereText({ id, store }: Projection): string {
-  return `${id} is declared in the store '${store}', and its rows are in another one. It stays there: 'refold rebuild ${id} --store ${store}' moves it.`;
+  return `${id} is declared in the store '${store}', and its rows are in another one. They answer from there. After a move, declare the store that it went to; 'refold rebuild ${id} --store ${store}' moves it to the one that is declared.`;
 }
 
 export function inlineElsewhere({ id, name, version }: Projection, store: string): RefoldError {

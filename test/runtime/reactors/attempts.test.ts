@@ -79,7 +79,11 @@ test("with 'stop', a reactor stops at an event that has ended its process, also 
   });
   for (let restart = 0; restart < 2; restart++) {
     const runtime = await setting.start([reactor]);
-    await until(async () => (await status(runtime))?.state === 'stopped');
+    // Without an owner, the former process has stopped it.
+    await until(async () => {
+      const { state, owner = null } = (await status(runtime)) ?? {};
+      return state === 'stopped' && owner !== null;
+    });
     expect((await status(runtime))?.error?.message).toContain(
       "failed 7 times: the process ended 6 times while it handled 'Credited'",
     );
