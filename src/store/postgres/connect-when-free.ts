@@ -6,7 +6,7 @@ import { hasNoConnectionLeft } from './database-errors.ts';
 const pauseMs = 50;
 
 /** How long to wait for a busy connection, in milliseconds: twice as long as opening one took, within these limits. */
-const patience = { least: 10, most: 100 } as const;
+const patience = { least: 20, most: 100 } as const;
 
 /** Returns a connection of the pool. */
 export type Connect = () => Promise<pg.PoolClient>;

@@ -56,8 +56,11 @@ test('a process that claims many units reads the registry and the catalog once f
   const statementsUntilOwned = async (count: number) => {
     const setting = await createRuntimeSetting();
     const runtime = await setting.start(defineConfig({ projections: talliesOf(count) }));
-    await until(async () => (await readRegistry(runtime.db)).every(({ status }) => status === 'running'));
+    // Asked over another connection, so it does not count.
+    const asked = createDatabase({ url: setting.database.url, maxConnections: 1 });
+    await until(async () => (await readRegistry(asked)).every(({ status }) => status === 'running'));
     const { statements } = runtime.db.counts;
+    await asked.close();
     await setting.close();
     return statements;
   };
