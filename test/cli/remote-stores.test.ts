@@ -45,7 +45,9 @@ test('the history says in which store a version was', async () => {
   const { stdout } = await withDatabases('history openings@2');
   expect(stdout).toMatch(/^at +version +store +step +actor +reason\n/);
   expect(stdout).toMatch(/openings@2 +analytics +building → ready/);
-  expect(JSON.parse((await withDatabases('history openings@2 --json')).stdout)[0]).toMatchObject({ store: 'analytics' });
+  expect(JSON.parse((await withDatabases('history openings@2 --json')).stdout)[0]).toMatchObject({
+    store: 'analytics',
+  });
 });
 
 test('versions of another store are shown with it', async () => {
