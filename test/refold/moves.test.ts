@@ -249,7 +249,16 @@ test('a move can be cancelled, asked for again, and taken back while the other s
   expect(await rowsOf(gateway)).toBe(1);
 
   const again = await start({ projections: [balanceV1] });
-  await move([balanceV1], 'balance@1', 'analytics');
+  const feed = follow(gateway, feedField);
+  await until(() => feed.rows.size === 1);
+  /** Waits until the gateway has seen that its rows are elsewhere. Until then it answers from the copy that is left, which is kept current. */
+  const seenBy = async (moving: () => Promise<unknown>) => {
+    const resets = () => feed.messages.filter(({ reset }) => reset).length;
+    const before = resets();
+    await moving();
+    await until(() => resets() > before);
+  };
+  await seenBy(() => move([balanceV1], 'balance@1', 'analytics'));
   await open(again, 'b');
   await until(async () => (await rowsOf(gateway)) === 2);
   await setting.server.kill();
@@ -265,10 +274,13 @@ test('a move can be cancelled, asked for again, and taken back while the other s
   expect(to.generation).toBeGreaterThan(from.generation);
 
   // Forth again, where its copy is, and back while that store is away.
-  await until(() =>
-    move([balanceV1], 'balance@1', 'analytics').then(
-      () => true,
-      () => false, // nobody keeps the copy current yet
+  await until(() => feed.rows.size === 3);
+  await seenBy(() =>
+    until(() =>
+      move([balanceV1], 'balance@1', 'analytics').then(
+        () => true,
+        () => false, // nobody keeps the copy current yet
+      ),
     ),
   );
   expect(await copyIn('default', balanceV1)).toMatchObject({ movedTo: 'analytics' });
