@@ -112,9 +112,10 @@ export function createDatabase(options: ConnectionOptions): Database {
 
   const orTranslated = <T>(work: Promise<T>): Promise<T> =>
     work.catch((error: unknown) => Promise.reject(translateDatabaseError(error, url)));
-  const connectSparingly = connectWhenFree(pool, connectTimeoutMs);
   const connect = () =>
-    connectSparingly().catch((error: unknown) => Promise.reject(nothingSent(translateDatabaseError(error, url))));
+    connectWhenFree(pool, connectTimeoutMs).catch((error: unknown) =>
+      Promise.reject(nothingSent(translateDatabaseError(error, url))),
+    );
   const counts = { statements: 0 };
   const sending = { prepare, counts };
   const queryOnce: Database['query'] = async <Row extends object>(statement: Statement) => {
