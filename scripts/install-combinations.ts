@@ -19,8 +19,8 @@ export interface Combination {
 }
 
 /**
- * Every order of installs and every manager, with and without the application's own `graphql`. The first four have two versions of it, and their
- * types are checked.
+ * Every order of installs and every manager, with and without the application's own `graphql`. The first has graphql 17 and the next three have 16,
+ * because the types are checked in the first two that are tried.
  */
 export const combinations: readonly Combination[] = [
   {

@@ -54,7 +54,7 @@ export async function listDiscarded(
       `What a reactor discards is not kept: --discarded is for versions, such as cart_summary@2. 'refold reactor history ${args.version}' shows who discarded letters, and when.`,
     );
   const version = args.version === undefined ? undefined : declaredVersion(config, args.version);
-  const discarded = await listOfStores(stores, (db) => listDiscards(db, version?.name, version?.version));
+  const discarded = await listOfStores(stores, ({ db }) => listDiscards(db, version?.name, version?.version));
   if (args.json) console.log(json(version ? discarded.map(({ of, ...rest }) => rest) : discarded));
   else console.log(discardedToText(args.version, discarded));
 }
@@ -81,7 +81,7 @@ async function lettersOf(config: Config, operation: Operation, of: string | unde
   if (of === undefined) {
     const names = (await reactors.status()).filter(({ deadLetters }) => deadLetters > 0).map(({ name }) => name);
     const ofReactors = await Promise.all(names.map((name) => lettersOfReactor(operation, name)));
-    return [...(await listOfStores(stores, readAllDeadLetters)), ...ofReactors.flat()];
+    return [...(await listOfStores(stores, ({ db }) => readAllDeadLetters(db))), ...ofReactors.flat()];
   }
   if (isReactor(of)) {
     await expectReactor(config, operation, of);

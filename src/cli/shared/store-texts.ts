@@ -1,6 +1,5 @@
 import { defaultStore } from '../../projections/projection/projection.ts';
-import type { Database } from '../../store/postgres/database.ts';
-import { type ReadStores, readEachStore } from '../../store/read-store.ts';
+import { type ReadStore, type ReadStores, readEachStore } from '../../store/read-store.ts';
 import { integer } from './format.ts';
 
 /** A store that is away must not be taken for one without versions. */
@@ -17,9 +16,9 @@ export function warnOfStoresAway(away: readonly string[]): void {
 /** A list of what all stores have. */
 export async function listOfStores<T>(
   stores: ReadStores,
-  read: (db: Database, store: string) => Promise<readonly T[]>,
+  read: (store: ReadStore) => Promise<readonly T[]>,
 ): Promise<readonly T[]> {
-  const { found, away } = await readEachStore(stores, ({ db, name }) => read(db, name));
+  const { found, away } = await readEachStore(stores, read);
   warnOfStoresAway(away);
   return found.flat();
 }

@@ -100,7 +100,7 @@ async function list(config: Config, asJson: boolean): Promise<void> {
   const [registered, all] = await withOperation(
     config,
     async ({ stores }) =>
-      [await listOfStores(stores, readRegistry), await inEachStore(stores, readCanaryFigures)] as const,
+      [await listOfStores(stores, ({ db }) => readRegistry(db)), await inEachStore(stores, readCanaryFigures)] as const,
   );
   const running = registered.flatMap(({ name, version, state, canary: rule }) => {
     const figures = all.find((one) => one.name === name && one.version === version);

@@ -33,7 +33,7 @@ export const history = defineCommand({
     const config = await loadConfig(args.config);
     const inStores = Object.keys(config.readStores).length > 0;
     const steps = await withOperation(config, ({ stores }) =>
-      listOfStores(stores, async (db, store): Promise<readonly Step[]> => {
+      listOfStores(stores, async ({ db, name: store }): Promise<readonly Step[]> => {
         const found = await readTransitions(db, { ...wanted, limit });
         return inStores ? found.map((step) => ({ ...step, store })) : found;
       }),

@@ -58,7 +58,7 @@ const list = defineCommand({
     const config = await loadConfig(args.config);
     const wanted = args.version === undefined ? undefined : parseVersionId(args.version);
     const snapshots = await withOperation(config, ({ stores }) =>
-      listOfStores(stores, (db) => listSnapshots(db, wanted?.name, wanted?.version)),
+      listOfStores(stores, ({ db }) => listSnapshots(db, wanted?.name, wanted?.version)),
     );
     if (args.json) console.log(json(snapshots));
     else console.log(snapshots.length === 0 ? 'There are no snapshots.' : toText(snapshots));
