@@ -50,6 +50,12 @@ test('the history says in which store a version was', async () => {
   });
 });
 
+test('canaries of another store are listed', async () => {
+  expect((await remote('canary openings@2 --percent 10 --reason agreed')).code).toBe(0);
+  expect((await withDatabases('canary')).stdout).toMatch(/^openings@2 \(ready\) answers /);
+  expect((await remote('canary openings@2 --stop --reason agreed')).code).toBe(0);
+});
+
 test('versions of another store are shown with it', async () => {
   const { stdout } = await remote('status');
   expect(stdout).toMatch(/^balance@2 +active +unowned +6 +0/m);
