@@ -19,7 +19,7 @@ import type { AppProcess } from './processes.ts';
 import { type Running, wake, withOneOf } from './running.ts';
 import { createStoreFaults } from './store-faults.ts';
 import { beginEntry, isAway, streamsOf } from './traffic.ts';
-import { whatIsLeft } from './what-is-left.ts';
+import { positionsIn, whatIsLeft } from './what-is-left.ts';
 import type { World } from './world.ts';
 
 export interface Actions {
@@ -180,10 +180,20 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
     // A starting process registers versions. If they were lost with the tail, the process would use versions that the registry lacks.
     await world.started();
     let lost = 0;
+    let left: readonly bigint[] = [];
     await server.failOver({
       losing: losing > 0 ? (from) => tailWritten(from, losing) : undefined,
       async promoted({ from, db }) {
-        if (losing > 0) lost = await noteCut(from, db);
+        if (losing === 0) return;
+        left = await positionsIn(db);
+        lost = await noteCut(from, db);
+      },
+      async former(db) {
+        const head = left.at(-1) ?? 0n;
+        const there = new Set(left);
+        // Commits out of the order of their positions: the documented limit of anchors. A feed's cursor does not show them.
+        if ((await positionsIn(db)).some((position) => position < head && !there.has(position)))
+          world.clients.beginAnew();
       },
     });
     return losing === 0 ? '' : `${lost} acknowledged appends lost`;
@@ -197,8 +207,6 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
         outcome === 'acknowledged' && acknowledgedAt >= from && !there.has(append),
     );
     world.ledger.cut({ from, to: Date.now(), head });
-    // Commits out of the order of their positions: the documented limit of anchors. A feed's cursor does not show them.
-    if (lost.some(({ positions }) => (positions.at(-1) ?? 0n) < head)) world.clients.beginAnew();
     return lost.length;
   }
 

@@ -37,6 +37,8 @@ export interface FailOverOptions {
    * Called before anything else reaches the new primary. Commits from `from` on (milliseconds since 1970) may be lost.
    */
   promoted(standby: { readonly from: number; readonly db: Database }): Promise<void>;
+  /** Called while the former primary runs once more, by itself, if the standby may lack what it had. */
+  former(db: Database): Promise<void>;
 }
 
 const name = 'refold';
@@ -80,7 +82,7 @@ export async function startServer({ disk: wanted }: { readonly disk: boolean }):
       disk.free();
       await recovered(cluster);
     },
-    async failOver({ losing, promoted }) {
+    async failOver({ losing, promoted, former }) {
       const between = await startTcpProxy(portOf(cluster));
       const standby = await cluster.startStandby(cluster.url, between.port);
       const own = createDatabase({ url: cluster.url, applicationName: 'chaos' });
@@ -105,6 +107,13 @@ export async function startServer({ disk: wanted }: { readonly disk: boolean }):
       for (const proxy of proxies) {
         proxy.retarget(portOf(standby));
         proxy.cutAll();
+      }
+      if (losing) {
+        await cluster.restart();
+        const before = createDatabase({ url: databaseUrl(cluster.url, name), applicationName: 'chaos' });
+        await former(before);
+        await before.close();
+        await cluster.kill();
       }
       rmSync(cluster.dataDirectory, { recursive: true, force: true });
       cluster = standby;

@@ -17,3 +17,9 @@ export async function whatIsLeft(db: Queryable): Promise<WhatIsLeft> {
   });
   return { there: new Set(rows.map(({ append }) => append)), head: last?.head ?? 0n };
 }
+
+/** The positions of all events, in order. */
+export async function positionsIn(db: Queryable): Promise<readonly bigint[]> {
+  const rows = await db.query<{ position: bigint }>({ text: 'select position from refold.events order by position' });
+  return rows.map(({ position }) => position);
+}

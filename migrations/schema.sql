@@ -685,7 +685,8 @@ create table refold.table_snapshots (
   automatic boolean not null,
   actor text not null,
   reason text not null,
-  taken_at timestamp with time zone not null default now()
+  taken_at timestamp with time zone not null default now(),
+  anchor text
 );
 
 alter table refold.table_snapshots add constraint table_snapshots_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
@@ -693,6 +694,8 @@ alter table refold.table_snapshots add constraint table_snapshots_name_version_f
 alter table refold.table_snapshots add constraint table_snapshots_pkey PRIMARY KEY (id);
 
 CREATE INDEX table_snapshots_of_version ON refold.table_snapshots USING btree (name, version, checkpoint, id);
+
+comment on column refold.table_snapshots.anchor is 'The checkpoint with its anchor, as in processors.';
 
 create table refold.transitions (
   id bigint not null generated always as identity,
@@ -1360,10 +1363,54 @@ CREATE OR REPLACE FUNCTION refold.lost_history(checkpoint bigint, anchor text)
 AS $function$
   select case
     when checkpoint > coalesce(pg_sequence_last_value('refold.events_position_seq'), 0) then 'beyond'
-    when split_part(anchor, '.', 1) = checkpoint::text -- '0.lost': nothing is known, whatever the log holds
-      and split_part(anchor, '.', 2) is distinct from refold.anchor(checkpoint) then 'other'
+    when split_part(anchor, '.', 1) is distinct from checkpoint::text then null
+    when split_part(anchor, '.', 2) is distinct from refold.anchor(checkpoint) then 'other' -- '0.lost': nothing is known, whatever the log holds
+    when split_part(anchor, '.', 8) in ('', refold.server_start()::text) then null
+    when nullif(split_part(anchor, '.', 4), '')::bigint is distinct from (
+      select count(*)
+      from refold.events as event
+      where event.position > nullif(split_part(anchor, '.', 3), '')::bigint and event.position <= checkpoint
+    ) then 'other'
   end
 $function$;
+
+CREATE OR REPLACE FUNCTION refold.next_checkpoint_anchor(previous text, from_checkpoint bigint, to_checkpoint bigint)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+AS $function$
+declare
+  parts text[] := string_to_array(previous, '.');
+  continues boolean := coalesce(cardinality(parts) = 8 and parts[1] = from_checkpoint::text, false);
+  settled bigint := case when continues then parts[3]::bigint else from_checkpoint end;
+  counted bigint := case when continues then parts[4]::bigint else 0 end;
+  mark bigint := case when continues then parts[5]::bigint end;
+  since_mark bigint := case when continues then parts[6]::bigint end;
+  ceiling bigint := case when continues then parts[7]::bigint end;
+  drawn bigint := coalesce(pg_sequence_last_value('refold.events_position_seq'), 0);
+  anchor text := refold.anchor(to_checkpoint);
+  added bigint;
+  last_event bigint;
+begin
+  if anchor is null then
+    return null;
+  end if;
+  added := (select count(*) from refold.events as event where event.position > from_checkpoint and event.position <= to_checkpoint);
+  last_event := (select event.position from refold.events as event where event.position <= to_checkpoint order by event.position desc limit 1);
+  counted := counted + added;
+  since_mark := since_mark + added;
+  if last_event > ceiling then
+    settled := mark;
+    counted := since_mark;
+    mark := null;
+  end if;
+  if mark is null then
+    mark := to_checkpoint;
+    since_mark := 0;
+    ceiling := drawn;
+  end if;
+  return concat_ws('.', to_checkpoint, anchor, settled, counted, mark, since_mark, ceiling, refold.server_start());
+end $function$;
 
 CREATE OR REPLACE FUNCTION refold.pass_inline(of_families text[])
  RETURNS void

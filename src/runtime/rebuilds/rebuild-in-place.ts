@@ -61,6 +61,7 @@ export async function rebuildInPlace(
       form: 'in place',
       tableName,
       startAt: checkpoint,
+      anchor: snapshot?.anchor ?? null,
       snapshotId: snapshot?.id ?? null,
       stateBefore: failed?.stateBefore ?? before.state,
       ...step,
@@ -139,7 +140,8 @@ async function replaceTable(
   await redeliverInherited(tx, { log, readSchema, projection: stored });
   // For a rebuild, the process that completes it records its code.
   const codeFingerprint = snapshot?.codeFingerprint ?? projection.codeFingerprint;
-  await beginAgain(tx, { name, version, tableName, checkpoint, codeFingerprint });
+  const anchor = snapshot?.anchor ?? null;
+  await beginAgain(tx, { name, version, tableName, checkpoint, anchor, codeFingerprint });
   await forgetLeftOut(tx, before.tableName);
   await forgetDifferences(tx, name, version);
   await forgetRecalled(tx, name, version);

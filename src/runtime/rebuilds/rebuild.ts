@@ -1,5 +1,5 @@
 import { RefoldError } from '../../errors.ts';
-import { globalPosition, laterPosition } from '../../events/global-position.ts';
+import { type GlobalPosition, globalPosition, laterPosition } from '../../events/global-position.ts';
 import { furthest } from '../../projections/projection/partition.ts';
 import { type Projection, storedIn } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
@@ -72,6 +72,7 @@ export async function requestRebuild(
       form: 'beside',
       tableName,
       startAt: snapshot?.checkpoint ?? projection.startAfter,
+      anchor: snapshot?.anchor ?? null,
       snapshotId: snapshot?.id ?? null,
       stateBefore: null,
       ...step,
@@ -174,6 +175,7 @@ export async function completeRebuild(options: {
     // No row may go back, so the highest checkpoint of the partitions counts.
     const served = globalPosition(furthest(await lockPartitions(tx, name, version)));
     const upTo = laterPosition(progress.checkpoint, served);
+    await expectReached(tx, log, projection, upTo);
     // Events that processors have folded are below the horizon, and events that appends have folded are committed, so this statement sees
     // all of them.
     await progress.finish(tx, await eventsBetween(log, projection, progress.checkpoint, upTo), upTo);
@@ -198,6 +200,18 @@ export async function completeRebuild(options: {
       reason: `rebuilt up to position ${upTo}${ended ? `${rebuiltFrom(ended)}, ${ended.eventsFolded} events folded` : ''}`,
     });
     await pointViews(tx, readSchema, [name]);
+  });
+}
+
+/**
+ * The processors of a read store may have been further than the log is now, if it has lost events. Their next claims notice it, and give up that
+ * checkpoint.
+ */
+async function expectReached(tx: Queryable, log: EventLog, { id, name, version }: Projection, upTo: GlobalPosition) {
+  if (!tx.elsewhere?.log || upTo <= (await log.horizon())) return;
+  throw new RefoldError('PROCESSOR_FENCED', `${id}: its rows are of position ${upTo}, and the log ends before it.`, {
+    name,
+    version,
   });
 }
 

@@ -5,7 +5,8 @@ import type { Database } from '../../store/postgres/database.ts';
 import { readEventsFolded } from '../../store/registry/rebuilds.ts';
 import { readVersion } from '../../store/registry/registry.ts';
 import { logOperation, recordOperation } from '../../store/registry/transitions.ts';
-import type { Queryable } from '../../store/statements/statement.ts';
+import { readLostHistory } from '../../store/statements/log-anchors.ts';
+import { logOf, type Queryable } from '../../store/statements/statement.ts';
 import {
   deleteTableSnapshot,
   fillFromSnapshot,
@@ -125,6 +126,13 @@ export async function expectSnapshot(
       'PROJECTION_CHANGED',
       `${id}: snapshot ${found.id} was taken of a table that was declared differently, so its rows don't fit. Rebuild from the whole log ('refold rebuild ${id}'), or from a snapshot of the table as it is declared now.`,
       { name, version, snapshot: found.id.toString() },
+    );
+  // In a read store, a snapshot stays when the log loses events.
+  if ((await readLostHistory(logOf(tx), found.checkpoint, found.anchor)).lost !== null)
+    throw refused(
+      name,
+      version,
+      `has snapshot ${found.id}, whose rows have taken in events that the log has lost. Begin from an older snapshot, or from the whole log: 'refold rebuild ${id}'.`,
     );
   const { recalled, discarded } = await readMisfit(tx, found);
   if (recalled !== null)

@@ -38,7 +38,7 @@ export async function advancePartition(
   changed: ChangedKeys | null,
 ): Promise<WrittenBatch> {
   const { claim, from, to, events, rows, busyMs } = advance;
-  const anchor = (await anchorOf(tx, claim, to))?.text ?? null;
+  const anchor = (await anchorOf(tx, claim, from, to))?.text ?? null;
   const work = JSON.stringify({ from: from.toString(), events, rows, busyMs });
   const keys = changed === null ? '' : `,"upserted":${changed.upserted},"deleted":${changed.deleted}`;
   const moved = await tx.query({

@@ -2,11 +2,11 @@ import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { FloorLayer } from '../../projections/projection/partition.ts';
 import type { ProcessorKind, ProcessorUnit } from '../server/processor-unit.ts';
-import { readAnchors, readLostHistory } from '../statements/log-anchors.ts';
 import { notifyingText, notifyPlaced } from '../statements/placed.ts';
 import type { Queryable, TableRow } from '../statements/statement.ts';
 import type { ProcessorError } from '../statements/stored-json.ts';
 import { checkpointChannel } from './checkpoint-notifications.ts';
+import { type KnownLog, nextAnchor, readKnownLog } from './known-log.ts';
 import { readFloors } from './partitions.ts';
 import { insertRun } from './runs.ts';
 
@@ -63,11 +63,8 @@ export interface ProcessorClaim extends ProcessorUnit {
    * were folded (`other`). Null if it can continue.
    */
   readonly lost: 'beyond' | 'other' | null;
-  /**
-   * The start time of the log's server when the unit was claimed, if the log is in another database: a batch of events that it may have lost
-   * since is not written. Null if the log is in this one.
-   */
-  readonly logStart: bigint | null;
+  /** What is known of the log, if it is in another database: a batch of events that it may have lost is not written. Null if it is in this one. */
+  readonly log: KnownLog | null;
 }
 
 /** Makes `owner` the owner of the unit. Batches of former owners fail from now on. */
@@ -95,7 +92,7 @@ export async function claimProcessor(db: Queryable, unit: ProcessorUnit, owner: 
       version,
     });
   const { epoch, checkpoint, anchor, partitions = 1, floors = null, rewrites = 0n, serverStart } = claimed;
-  const ofLog = log && (await readLostHistory(log, checkpoint, anchor));
+  const ofLog = log && (await readKnownLog(log, checkpoint, anchor));
   return {
     ...{ kind, name, version, partition },
     epoch,
@@ -105,7 +102,7 @@ export async function claimProcessor(db: Queryable, unit: ProcessorUnit, owner: 
     rewrites,
     serverStart,
     lost: ofLog ? ofLog.lost : claimed.lost,
-    logStart: ofLog?.serverStart ?? null,
+    log: ofLog?.known ?? null,
   };
 }
 
@@ -137,7 +134,7 @@ export async function advanceCheckpoint(
   also?: AlongWithAdvance,
 ): Promise<void> {
   const { kind, name, version, partition, epoch, serverStart } = claim;
-  const anchor = known === undefined ? await anchorOf(db, claim, to) : { text: known };
+  const anchor = known === undefined ? await anchorOf(db, claim, from, to) : { text: known };
   const along = also?.values ?? [];
   const moved = await db.query({
     name: `advance ${kind}${anchor ? ' apart' : ''}${also ? ` ${also.name}` : ''}`,
@@ -159,13 +156,14 @@ export async function advanceCheckpoint(
 export async function anchorOf(
   db: Queryable,
   claim: ProcessorClaim,
+  from: GlobalPosition,
   to: GlobalPosition,
 ): Promise<{ readonly text: string | null } | undefined> {
   const log = db.elsewhere?.log;
   if (!log) return undefined;
-  const { anchor, serverStart } = await readAnchors(log, to, null);
-  if (serverStart !== claim.logStart) throw fenced(claim);
-  return { text: anchor === null ? null : `${to}.${anchor}` };
+  const next = claim.log && (await nextAnchor(log, claim.log, from, to));
+  if (!next) throw fenced(claim);
+  return next;
 }
 
 function advanceText(db: Queryable, kind: ProcessorKind, parts: string, anchor: string): string {

@@ -92,6 +92,8 @@ export interface RebuildRequest {
   readonly form: RebuildForm;
   readonly tableName: string;
   readonly startAt: GlobalPosition;
+  /** The anchor of that position; null if it is unknown. */
+  readonly anchor: string | null;
   readonly snapshotId: bigint | null;
   /** For `in place`: the state that the version returns to at the end. */
   readonly stateBefore: VersionState | null;
@@ -111,6 +113,7 @@ export async function insertRebuild(db: Queryable, request: RebuildRequest): Pro
         form: request.form,
         table_name: request.tableName,
         checkpoint: request.startAt,
+        anchor: request.anchor,
         // Where no earlier rebuild of the version ever was, so a stalled owner of one is fenced off from this one.
         epoch: BigInt(randomInt(2 ** 47)),
         started_at_position: request.startAt,

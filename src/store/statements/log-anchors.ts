@@ -42,6 +42,26 @@ export async function readAnchorsOf(
   return rows.map(({ anchor }) => anchor);
 }
 
+/**
+ * The anchor of a checkpoint in another database, with what shows that the log has lost an event before it (`refold.next_checkpoint_anchor`); null
+ * if the log ends before it.
+ *
+ * @param previous the anchor of `from`, if it is known
+ */
+export async function readNextAnchor(
+  log: Queryable,
+  previous: string | null,
+  from: GlobalPosition,
+  to: GlobalPosition,
+): Promise<{ readonly anchor: string | null; readonly serverStart: bigint }> {
+  const rows = await log.query<{ anchor: string | null; serverStart: bigint }>({
+    name: 'refold_next_anchor',
+    text: 'select refold.next_checkpoint_anchor($1, $2, $3) as anchor, refold.server_start() as "serverStart"',
+    values: [previous, from, to],
+  });
+  return onlyRow(rows);
+}
+
 /** Why nothing can continue from a checkpoint of another database; `lost` is null if it can. */
 export async function readLostHistory(
   log: Queryable,

@@ -452,6 +452,7 @@ interface TableSnapshotsTable {
   actor: string;
   reason: string;
   taken_at: Generated<string>;
+  anchor: string | null;
 }
 
 interface TagsTable {

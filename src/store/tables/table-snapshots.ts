@@ -16,6 +16,8 @@ export interface TableSnapshot {
   readonly tableName: string;
   /** The rows are the fold of the log up to this position. */
   readonly checkpoint: GlobalPosition;
+  /** The anchor of the checkpoint; null if it is unknown. */
+  readonly anchor: string | null;
   readonly rows: bigint;
   /** The size on disk in bytes. */
   readonly bytes: bigint;
@@ -38,6 +40,7 @@ const columns = [
   'table_schema as tableSchema',
   'table_name as tableName',
   'checkpoint',
+  'anchor',
   'row_count as rows',
   'bytes',
   'table_fingerprint as tableFingerprint',
@@ -100,11 +103,12 @@ export async function insertTableSnapshot(tx: Queryable, snapshot: NewTableSnaps
             select coalesce(jsonb_agg(jsonb_build_array(position, key)), '[]')
             from refold.discards
             where name = ${name} and version = ${version} and position <= ${snapshot.checkpoint}
-          ) as lacks
+          ) as lacks,
+          (select max(anchor) from refold.processors where (name, version, checkpoint) = (${name}, ${version}, ${snapshot.checkpoint})) as anchor
       )
       insert into refold.table_snapshots (
         id, name, version, table_schema, table_name, checkpoint, row_count, bytes, events_folded,
-        table_fingerprint, code_fingerprint, automatic, actor, reason, lacks
+        table_fingerprint, code_fingerprint, automatic, actor, reason, lacks, anchor
       )
       overriding system value
       select
@@ -122,7 +126,8 @@ export async function insertTableSnapshot(tx: Queryable, snapshot: NewTableSnaps
         ${snapshot.automatic},
         ${snapshot.actor},
         ${snapshot.reason},
-        lacks
+        lacks,
+        anchor
       from copied`,
   );
   return runForOne(tx, tableSnapshots.where('id', '=', id));

@@ -354,7 +354,11 @@ export function changeFeedClients(startStore?: () => Promise<StoreServer>, parti
     await untilRowsStay();
     await append('z', 'Opened', 1);
     await append('y', 'Opened', 2);
-    await until(async () => (await askAll(model)).rows.has('y'));
+    // Partitions are at different positions: the one with `y` may be further.
+    await until(async () => {
+      const { rows } = await askAll(model);
+      return rows.has('y') && rows.has('z');
+    });
     const { rows, cursor } = await askAll(model);
     await append('z', 'Closed', 0);
     // Among rows folded together, the upserted ones are sent first.
