@@ -1,3 +1,4 @@
+import { isTurn } from '../test/support/turns.ts';
 import type { Scenario } from './scenario.ts';
 
 export interface Choice {
@@ -8,8 +9,6 @@ export interface Choice {
   readonly day?: number | undefined;
 }
 
-const days = 3;
-
 /** The scenarios that `only` names; without it all, or for a quick run those that fit its time. */
 export function chooseScenarios<S extends Pick<Scenario, 'name' | 'fullOnly'>>(
   scenarios: readonly S[],
@@ -17,5 +16,5 @@ export function chooseScenarios<S extends Pick<Scenario, 'name' | 'fullOnly'>>(
 ): readonly S[] {
   if (only.length > 0) return scenarios.filter(({ name }) => only.some((part) => name.includes(part)));
   const fitting = quick ? scenarios.filter(({ fullOnly }) => fullOnly !== true) : scenarios;
-  return day === undefined ? fitting : fitting.filter((_, index) => index % days === day % days);
+  return day === undefined ? fitting : fitting.filter((_, index) => isTurn(index, day));
 }

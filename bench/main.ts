@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Problem, writeRunResult } from '../scripts/run-result.ts';
+import { today } from '../test/support/turns.ts';
 import { type CartLog, createCartLog } from './cart-log.ts';
 import { chooseScenarios } from './choose-scenarios.ts';
 import { emmettIsInstalled } from './peers/emmett.ts';
@@ -27,7 +28,7 @@ if (!Number.isInteger(rounds) || rounds < 1) {
   console.error(`--rounds is the number of rounds, 1 or more; found '${options.rounds}'.`);
   process.exit(1);
 }
-const day = options['in-turns'] && process.env.EFFORT !== 'whole' ? Math.floor(Date.now() / 86_400_000) : undefined;
+const day = options['in-turns'] && process.env.EFFORT !== 'whole' ? today() : undefined;
 const chosen = chooseScenarios(scenarios, { quick, only, day });
 if (chosen.length === 0) {
   console.error(

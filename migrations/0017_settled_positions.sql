@@ -74,6 +74,11 @@ create or replace function refold.lost_history(checkpoint bigint, anchor text) r
   end
 $$;
 
+-- The text of a checkpoint of which nothing is lost, as of the present start of the server: its events need not be counted again.
+create function refold.checked_anchor(anchor text) returns text language sql stable as $$
+  select regexp_replace(anchor, '^(([^.]*\.){7}).*$', '\1' || refold.server_start())
+$$;
+
 alter table refold.table_snapshots add column anchor text;
 
 comment on column refold.table_snapshots.anchor is 'The checkpoint with its anchor, as in processors.';

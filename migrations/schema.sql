@@ -1104,6 +1104,14 @@ begin
   end if;
 end $function$;
 
+CREATE OR REPLACE FUNCTION refold.checked_anchor(anchor text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select regexp_replace(anchor, '^(([^.]*\.){7}).*$', '\1' || refold.server_start())
+$function$;
+
 CREATE OR REPLACE FUNCTION refold.checkpoint_anchor(checkpoint bigint)
  RETURNS text
  LANGUAGE sql

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { chmodSync, lstatSync, mkdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { isTurn, today } from '../test/support/turns.ts';
 import { applicationFiles, expectedLines } from './installed-application.ts';
 
 /** One way in which users install the package and what it needs. */
@@ -83,8 +84,7 @@ export const combinations: readonly Combination[] = [
 
 /** CI tries the ways in turns, so that a run stays short: the README's on each day, each of the others on one of three successive days. */
 export function combinationsOfToday(): readonly Combination[] {
-  const today = Math.floor(Date.now() / 86_400_000);
-  return combinations.filter((_, index) => index === 0 || (index - 1) % 3 === today % 3);
+  return combinations.filter((_, index) => index === 0 || isTurn(index, today()));
 }
 
 // They come from the registry too, into a folder that is removed afterwards: the project's own installation does not need them.

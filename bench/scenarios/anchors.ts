@@ -34,6 +34,15 @@ export const anchors: Scenario = {
       refold: () => timeOf('checkpoint', 'select refold.checkpoint_anchor($1) as value'),
       limit: () => timeOf('number', 'select $1::bigint as value'),
     });
+    const previous = `($1 - 10) || '.9f3c21ab.0.10.0.10.0.1'`;
+    const ofStore = await inTurn(rounds, {
+      refold: () =>
+        timeOf(
+          'ofStore',
+          `select refold.next_checkpoint_anchor(${previous}, $1 - 10, $1) as value, refold.server_start()`,
+        ),
+      limit: () => timeOf('anchor', 'select refold.anchor($1) as value, refold.server_start()'),
+    });
     await client.end();
     const measure = {
       unit: 'µs',
@@ -44,6 +53,13 @@ export const anchors: Scenario = {
     return [
       { ...measure, scenario: 'anchors-of-the-head', refold: head.refold ?? [], limit: head.limit },
       { ...measure, scenario: 'anchor-of-a-checkpoint', refold: checkpoint.refold ?? [], limit: checkpoint.limit },
+      {
+        ...measure,
+        scenario: 'anchor-of-a-checkpoint-in-a-store',
+        limitName: 'one anchor',
+        refold: ofStore.refold ?? [],
+        limit: ofStore.limit,
+      },
     ];
   },
 };

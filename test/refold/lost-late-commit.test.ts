@@ -91,3 +91,26 @@ test('a read store notices a lost event before the last one that it has taken in
   await app.rebuilds.request('balance@1', { ...step, from: { id: older.id } });
   await untilThere('a', 'kept', 'new');
 });
+
+test('a fail-over that lost nothing stops nothing, and its events are counted once', async () => {
+  await open('a');
+  await untilThere('a');
+  const before = await anchor();
+  await servers.failOver();
+  // Without a new event.
+  const after = await until(async () => {
+    const found = await anchor();
+    return found !== before && found;
+  });
+  const withoutStart = (text: string) => text.replace(/[^.]*$/, '');
+  expect(withoutStart(after)).toBe(withoutStart(before));
+  await open('b');
+  await untilThere('a', 'b');
+  expect((await app.status())[0]?.error ?? null).toBeNull();
+});
+
+/** The anchor of the version's checkpoint, with the start of the server in which its events were counted last. */
+async function anchor(): Promise<string> {
+  const [found] = await store.query<{ anchor: string }>({ text: 'select anchor from refold.processors' });
+  return found?.anchor ?? expect.unreachable();
+}

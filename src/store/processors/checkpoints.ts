@@ -53,10 +53,7 @@ export interface ProcessorClaim extends ProcessorUnit {
   readonly floors: readonly FloorLayer[];
   /** How often rows of the version were written outside of a batch. */
   readonly rewrites: bigint;
-  /**
-   * The server's start time when the unit was claimed. Rows folded in memory become invalid with a restart: after a failover, their events
-   * may be lost.
-   */
+  /** When the server was started, as of the claim. Rows folded in memory are invalid after a restart, in which their events may be lost. */
   readonly serverStart: bigint;
   /**
    * Why the unit cannot continue from its checkpoint: the log ends before it (`beyond`), or holds other events up to it than those that
@@ -93,6 +90,10 @@ export async function claimProcessor(db: Queryable, unit: ProcessorUnit, owner: 
     });
   const { epoch, checkpoint, anchor, partitions = 1, floors = null, rewrites = 0n, serverStart } = claimed;
   const ofLog = log && (await readKnownLog(log, checkpoint, anchor));
+  if (ofLog?.lost === null && ofLog.checked !== anchor) {
+    const text = `update ${table} set anchor = $5 where ${isUnit} and epoch = $4`;
+    await db.query({ text, values: [name, version, partition, epoch, ofLog.checked] });
+  }
   return {
     ...{ kind, name, version, partition },
     epoch,

@@ -1,5 +1,5 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { readLostHistory, readNextAnchor } from '../statements/log-anchors.ts';
+import { type CheckedAnchor, readLostHistory, readNextAnchor } from '../statements/log-anchors.ts';
 import type { Queryable } from '../statements/statement.ts';
 
 /** What the owner of a unit knows of a log in another database. */
@@ -15,9 +15,9 @@ export async function readKnownLog(
   log: Queryable,
   checkpoint: GlobalPosition,
   anchor: string | null,
-): Promise<{ readonly known: KnownLog; readonly lost: 'beyond' | 'other' | null }> {
-  const { lost, serverStart } = await readLostHistory(log, checkpoint, anchor);
-  return { known: { start: serverStart, anchors: new Map([[checkpoint, anchor]]) }, lost };
+): Promise<{ readonly known: KnownLog } & Pick<CheckedAnchor, 'lost' | 'checked'>> {
+  const { lost, serverStart, checked } = await readLostHistory(log, checkpoint, anchor);
+  return { known: { start: serverStart, anchors: new Map([[checkpoint, checked]]) }, lost, checked };
 }
 
 /** The anchor of the checkpoint `to` that follows `from`; undefined if the log's server was started again, and may have lost the events between. */

@@ -62,14 +62,25 @@ export async function readNextAnchor(
   return onlyRow(rows);
 }
 
-/** Why nothing can continue from a checkpoint of another database; `lost` is null if it can. */
+/** What the log says of a checkpoint in another database. */
+export interface CheckedAnchor {
+  /** Why nothing can continue from it; null if it can. */
+  readonly lost: 'beyond' | 'other' | null;
+  /** When the log's server was started, in microseconds. */
+  readonly serverStart: bigint;
+  /** The anchor to keep if nothing is lost: the next check does not count the same events until the server is started again. */
+  readonly checked: string | null;
+}
+
 export async function readLostHistory(
   log: Queryable,
   checkpoint: bigint,
   anchor: string | null,
-): Promise<{ readonly lost: 'beyond' | 'other' | null; readonly serverStart: bigint }> {
-  const rows = await log.query<{ lost: 'beyond' | 'other' | null; serverStart: bigint }>({
-    text: 'select refold.lost_history($1, $2) as lost, refold.server_start() as "serverStart"',
+): Promise<CheckedAnchor> {
+  const rows = await log.query<CheckedAnchor>({
+    text: `
+      select
+        refold.lost_history($1, $2) as lost, refold.server_start() as "serverStart", refold.checked_anchor($2) as checked`,
     values: [checkpoint, anchor],
   });
   return onlyRow(rows);

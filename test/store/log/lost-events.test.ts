@@ -90,7 +90,7 @@ test('a checkpoint notices exactly the lost events up to it, whatever the order 
         expect(found.lost).toBe(lost.some((position) => position <= checkpoint) ? 'other' : null);
       }
     }),
-    { numRuns: effort(200, 60) },
+    { numRuns: effort(200, 40) },
   );
 });
 
@@ -101,6 +101,15 @@ test('events are not counted again while the server is the same', async () => {
   await lose([position - 1n]);
   expect((await readLostHistory(db, position, anchor)).lost).toBeNull();
   expect((await readLostHistory(db, position, ofFormerStart(anchor))).lost).toBe('other');
+});
+
+test('events that were counted are not counted again: the anchor to keep is of the present start', async () => {
+  const from = await log.horizon();
+  const { position } = await log.append({ family: account, streamId: 'checked', events: [deposited(1)] });
+  const { anchor } = await readNextAnchor(db, null, from, position);
+  expect(await readLostHistory(db, position, ofFormerStart(anchor))).toMatchObject({ lost: null, checked: anchor });
+  for (const short of [null, anchor?.split('.').slice(0, 2).join('.') ?? null])
+    expect((await readLostHistory(db, position, short)).checked).toBe(short);
 });
 
 test('few events are counted at the head of the log, however many were read before', async () => {
