@@ -1396,15 +1396,21 @@ declare
   since_mark bigint := case when continues then parts[6]::bigint end;
   ceiling bigint := case when continues then parts[7]::bigint end;
   drawn bigint := coalesce(pg_sequence_last_value('refold.events_position_seq'), 0);
-  anchor text := refold.anchor(to_checkpoint);
   added bigint;
   last_event bigint;
+  anchor text;
 begin
-  if anchor is null then
+  if to_checkpoint = 0 or to_checkpoint > drawn then
     return null;
   end if;
   added := (select count(*) from refold.events as event where event.position > from_checkpoint and event.position <= to_checkpoint);
-  last_event := (select event.position from refold.events as event where event.position <= to_checkpoint order by event.position desc limit 1);
+  -- The same as refold.anchor, without the cost of its setting.
+  select event.position, right(event.id::text, 8)
+  into last_event, anchor
+  from refold.events as event
+  where event.position <= to_checkpoint
+  order by event.position desc
+  limit 1;
   counted := counted + added;
   since_mark := since_mark + added;
   if last_event > ceiling then
@@ -1417,7 +1423,7 @@ begin
     since_mark := 0;
     ceiling := drawn;
   end if;
-  return concat_ws('.', to_checkpoint, anchor, settled, counted, mark, since_mark, ceiling, refold.server_start());
+  return concat_ws('.', to_checkpoint, coalesce(anchor, '00000000'), settled, counted, mark, since_mark, ceiling, refold.server_start());
 end $function$;
 
 CREATE OR REPLACE FUNCTION refold.pass_inline(of_families text[])
