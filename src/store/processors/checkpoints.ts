@@ -89,7 +89,7 @@ export async function claimProcessor(db: Queryable, unit: ProcessorUnit, owner: 
       version,
     });
   const { epoch, checkpoint, anchor, partitions = 1, floors = null, rewrites = 0n, serverStart } = claimed;
-  const ofLog = log && (await readKnownLog(log, checkpoint, anchor));
+  const ofLog = log && (await readKnownLog(log, checkpoint, anchor, floors));
   if (ofLog?.lost === null && ofLog.checked !== anchor) {
     const text = `update ${table} set anchor = $5 where ${isUnit} and epoch = $4`;
     await db.query({ text, values: [name, version, partition, epoch, ofLog.checked] });

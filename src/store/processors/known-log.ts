@@ -1,6 +1,7 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { type CheckedAnchor, readLostHistory, readNextAnchor } from '../statements/log-anchors.ts';
 import type { Queryable } from '../statements/statement.ts';
+import type { StoredFloors } from '../statements/stored-json.ts';
 
 /** What the owner of a unit knows of a log in another database. */
 export interface KnownLog {
@@ -15,9 +16,13 @@ export async function readKnownLog(
   log: Queryable,
   checkpoint: GlobalPosition,
   anchor: string | null,
+  floors: StoredFloors | null,
 ): Promise<{ readonly known: KnownLog } & Pick<CheckedAnchor, 'lost' | 'checked'>> {
   const { lost, serverStart, checked } = await readLostHistory(log, checkpoint, anchor);
-  return { known: { start: serverStart, anchors: new Map([[checkpoint, checked]]) }, lost, checked };
+  // Rows of positions beyond the checkpoint, from another number of partitions.
+  const beyond = floors?.anchor ? await readLostHistory(log, BigInt(floors.until), floors.anchor) : undefined;
+  const known = { start: serverStart, anchors: new Map([[checkpoint, checked]]) };
+  return { known, lost: lost ?? (beyond?.lost ? 'other' : null), checked };
 }
 
 /** The anchor of the checkpoint `to` that follows `from`; undefined if the log's server was started again, and may have lost the events between. */

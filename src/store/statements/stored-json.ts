@@ -57,6 +57,8 @@ export interface StoredBatch {
 export interface StoredFloors {
   /** At this position the floors become irrelevant. */
   readonly until: string;
+  /** The anchor of that position. @default unknown */
+  readonly anchor?: string | null;
   readonly layers: readonly { readonly of: number; readonly checkpoints: readonly string[] }[];
 }
 
