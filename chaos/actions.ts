@@ -191,7 +191,8 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
       async former(db) {
         const head = left.at(-1) ?? 0n;
         const there = new Set(left);
-        // Commits out of the order of their positions: the documented limit of anchors. A feed's cursor does not show them.
+        // Commits out of the order of their positions, acknowledged or not: the documented limit of anchors. A feed's cursor does not show them.
+        // Feeds may have resumed by now. Their copies are compared only at rest.
         if ((await positionsIn(db)).some((position) => position < head && !there.has(position)))
           world.clients.beginAnew();
       },

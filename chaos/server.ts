@@ -37,7 +37,7 @@ export interface FailOverOptions {
    * Called before anything else reaches the new primary. Commits from `from` on (milliseconds since 1970) may be lost.
    */
   promoted(standby: { readonly from: number; readonly db: Database }): Promise<void>;
-  /** Called while the former primary runs once more, by itself, if the standby may lack what it had. */
+  /** Called while the former primary runs once more, by itself, if the standby may lack what it had. The application runs meanwhile. */
   former(db: Database): Promise<void>;
 }
 
@@ -98,8 +98,11 @@ export async function startServer({ disk: wanted }: { readonly disk: boolean }):
         between.swallow();
         await losing(from);
       }
-      await cluster.kill();
+      const lost = cluster;
+      await lost.kill();
       await standby.promote();
+      cluster = standby;
+      clusters.push(standby);
       await between.close();
       const db = createDatabase({ url: databaseUrl(standby.url, name), applicationName: 'chaos' });
       await promoted({ from, db });
@@ -108,16 +111,8 @@ export async function startServer({ disk: wanted }: { readonly disk: boolean }):
         proxy.retarget(portOf(standby));
         proxy.cutAll();
       }
-      if (losing) {
-        await cluster.restart();
-        const before = createDatabase({ url: databaseUrl(cluster.url, name), applicationName: 'chaos' });
-        await former(before);
-        await before.close();
-        await cluster.kill();
-      }
-      rmSync(cluster.dataDirectory, { recursive: true, force: true });
-      cluster = standby;
-      clusters.push(standby);
+      if (losing) await readOnce(lost, former);
+      rmSync(lost.dataDirectory, { recursive: true, force: true });
     },
     async close({ keepFiles }) {
       for (const proxy of proxies) await proxy.close();
@@ -127,6 +122,18 @@ export async function startServer({ disk: wanted }: { readonly disk: boolean }):
       else disk.unmount();
     },
   };
+}
+
+/** Starts a server that was killed, for one reader. */
+async function readOnce(cluster: PostgresCluster, read: (db: Database) => Promise<void>): Promise<void> {
+  await cluster.restart();
+  const db = createDatabase({ url: databaseUrl(cluster.url, name), applicationName: 'chaos' });
+  try {
+    await read(db);
+  } finally {
+    await db.close();
+    await cluster.kill();
+  }
 }
 
 async function streams(db: Database, synchronously: boolean): Promise<boolean> {

@@ -16,11 +16,12 @@
 -- 5. `mark`: the position that will be settled next
 -- 6. the number of events after `mark`, up to the checkpoint
 -- 7. `ceiling`: the highest position that was drawn when the mark was set. All events up to the mark had committed by then, so an event beyond the
---    ceiling settles them
+--    ceiling settles them. While nothing is drawn, the mark follows the checkpoint
 -- 8. when the log's server was started (refold.server_start)
 
 -- The text of the checkpoint that follows `from_checkpoint`, whose text was `previous`. Null if the log ends before it. Without the previous text,
--- everything up to `from_checkpoint` counts as settled. Call it only for positions at or below the horizon.
+-- as after an earlier version of Refold, everything up to `from_checkpoint` counts as settled, though nothing proves it. Call it only for
+-- positions at or below the horizon.
 create function refold.next_checkpoint_anchor(previous text, from_checkpoint bigint, to_checkpoint bigint)
 returns text language plpgsql volatile
   set enable_seqscan = off -- as in refold.anchor
@@ -56,7 +57,7 @@ begin
     counted := since_mark;
     mark := null;
   end if;
-  if mark is null then
+  if mark is null or drawn = ceiling then
     mark := to_checkpoint;
     since_mark := 0;
     ceiling := drawn;
@@ -65,7 +66,8 @@ begin
 end $$;
 
 -- Why nothing can continue from a checkpoint: 'beyond' if the log ends before it, 'other' if the log has other events up to it. Null if it can.
--- The text of another position than the checkpoint says nothing. Events are counted only after another start of the server: nothing else loses them.
+-- The text of another position than the checkpoint says nothing. Events are counted only after another start of the server, which comes with
+-- every loss but one: that of a backend that crashes under `synchronous_commit = off`.
 create or replace function refold.lost_history(checkpoint bigint, anchor text) returns text language sql stable as $$
   select case
     when checkpoint > coalesce(pg_sequence_last_value('refold.events_position_seq'), 0) then 'beyond'

@@ -1418,7 +1418,7 @@ begin
     counted := since_mark;
     mark := null;
   end if;
-  if mark is null then
+  if mark is null or drawn = ceiling then
     mark := to_checkpoint;
     since_mark := 0;
     ceiling := drawn;

@@ -2,7 +2,7 @@ import { beginning, type GlobalPosition } from '../../events/global-position.ts'
 import type { Projection } from '../../projections/projection/projection.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
 import { readVersionStatus, type StoredVersion } from '../../store/registry/version-positions.ts';
-import { readLostHistory } from '../../store/statements/log-anchors.ts';
+import { isLastEventLost } from '../../store/statements/log-anchors.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { type Positions, positionTimeout } from './positions.ts';
 
@@ -46,7 +46,7 @@ async function isOfLostEvents(db: Queryable, { checkpoint, anchor }: StoredVersi
   const log = db.elsewhere?.log;
   if (!log) return false;
   try {
-    return (await readLostHistory(log, checkpoint, anchor)).lost !== null;
+    return await isLastEventLost(log, checkpoint, anchor);
   } catch (error) {
     if (isOutage(error)) return false;
     throw error;

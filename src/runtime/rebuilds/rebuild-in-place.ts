@@ -61,7 +61,7 @@ export async function rebuildInPlace(
       form: 'in place',
       tableName,
       startAt: checkpoint,
-      anchor: snapshot?.anchor ?? null,
+      anchor: null,
       snapshotId: snapshot?.id ?? null,
       stateBefore: failed?.stateBefore ?? before.state,
       ...step,

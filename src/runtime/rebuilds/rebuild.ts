@@ -1,5 +1,5 @@
 import { RefoldError } from '../../errors.ts';
-import { type GlobalPosition, globalPosition, laterPosition } from '../../events/global-position.ts';
+import { globalPosition, laterPosition } from '../../events/global-position.ts';
 import { furthest } from '../../projections/projection/partition.ts';
 import { type Projection, storedIn } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
@@ -19,6 +19,7 @@ import {
 import type { LockedVersion } from '../../store/registry/registry.ts';
 import { recordOperation, recordTransition } from '../../store/registry/transitions.ts';
 import { forgetDifferences } from '../../store/registry/verifications.ts';
+import { isLastEventLost } from '../../store/statements/log-anchors.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { dropLater, dropNever } from '../../store/tables/old-tables.ts';
 import { createReadTable } from '../../store/tables/read-table.ts';
@@ -173,9 +174,10 @@ export async function completeRebuild(options: {
   await withoutAppends(db, projection, async (tx) => {
     const before = await expectVersion(tx, name, version);
     // No row may go back, so the highest checkpoint of the partitions counts.
-    const served = globalPosition(furthest(await lockPartitions(tx, name, version)));
+    const partitions = await lockPartitions(tx, name, version);
+    const served = globalPosition(furthest(partitions));
+    if (served > progress.checkpoint) await expectInLog(tx, projection, partitions);
     const upTo = laterPosition(progress.checkpoint, served);
-    await expectReached(tx, log, projection, upTo);
     // Events that processors have folded are below the horizon, and events that appends have folded are committed, so this statement sees
     // all of them.
     await progress.finish(tx, await eventsBetween(log, projection, progress.checkpoint, upTo), upTo);
@@ -204,15 +206,19 @@ export async function completeRebuild(options: {
 }
 
 /**
- * The processors of a read store may have been further than the log is now, if it has lost events. Their next claims notice it, and give up that
- * checkpoint.
+ * The processors of a read store may have taken in events that the log has lost. Their next claims notice it, and give up their checkpoints. Until
+ * then, the log may not be complete up to there.
  */
-async function expectReached(tx: Queryable, log: EventLog, { id, name, version }: Projection, upTo: GlobalPosition) {
-  if (!tx.elsewhere?.log || upTo <= (await log.horizon())) return;
-  throw new RefoldError('PROCESSOR_FENCED', `${id}: its rows are of position ${upTo}, and the log ends before it.`, {
-    name,
-    version,
-  });
+async function expectInLog(
+  tx: Queryable,
+  { id, name, version }: Projection,
+  partitions: Awaited<ReturnType<typeof lockPartitions>>,
+): Promise<void> {
+  const log = tx.elsewhere?.log;
+  const last = partitions.find(({ checkpoint }) => checkpoint === furthest(partitions));
+  if (!log || !last || !(await isLastEventLost(log, last.checkpoint, last.anchor))) return;
+  const message = `${id}: its rows are of position ${last.checkpoint}, and the log has lost an event up to there.`;
+  throw new RefoldError('PROCESSOR_FENCED', message, { name, version });
 }
 
 /**

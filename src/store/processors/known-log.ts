@@ -7,7 +7,7 @@ import type { StoredFloors } from '../statements/stored-json.ts';
 export interface KnownLog {
   /** When the log's server was started, as of the claim. */
   readonly start: bigint;
-  /** The anchors of the checkpoint, and of the next one once it is read. */
+  /** The anchors of the checkpoint, and of the next one once it is read: batches of one claim follow each other. */
   anchors: ReadonlyMap<GlobalPosition, string | null>;
 }
 

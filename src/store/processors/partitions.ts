@@ -50,23 +50,7 @@ export async function changePartitions(
   partitions: number,
 ): Promise<void> {
   const before = await lockPartitions(db, name, version);
-  const checkpoints = before.map(({ checkpoint }) => checkpoint);
-  const start = checkpoints.reduce((least, checkpoint) => (checkpoint < least ? checkpoint : least));
-  const layers = distinct([...before.flatMap(({ floors }) => floors), { of: before.length, checkpoints }]).filter(
-    (layer) => layer.checkpoints.some((checkpoint) => checkpoint > start),
-  );
-  const until = layers
-    .flatMap((layer) => layer.checkpoints)
-    .reduce((most, position) => (position > most ? position : most), start as bigint);
-  const reached: readonly Anchored[] = before.flatMap(({ checkpoint, anchor, until }) => [
-    { position: checkpoint, anchor },
-    ...(until ? [until] : []),
-  ]);
-  const stored = { until, anchor: anchorAt(until, reached), layers };
-  const floors =
-    layers.length === 0
-      ? null
-      : JSON.stringify(stored, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
+  const { start, anchor, floors } = startOf(before);
   // A separate statement: an insert in the statement of the delete would conflict with the rows that it deletes.
   const [former] = await db.query<{ epoch: bigint; events: bigint; rows: bigint; skipped: bigint; retries: bigint }>({
     text: `
@@ -112,9 +96,31 @@ export async function changePartitions(
       former?.rows ?? 0n,
       former?.skipped ?? 0n,
       former?.retries ?? 0n,
-      anchorAt(start, reached),
+      anchor,
     ],
   });
+}
+
+/** Where new partitions begin: the lowest checkpoint, and what the former ones have folded beyond it. */
+function startOf(before: readonly LockedPartition[]) {
+  const checkpoints = before.map(({ checkpoint }) => checkpoint);
+  const start = checkpoints.reduce((least, checkpoint) => (checkpoint < least ? checkpoint : least));
+  const layers = distinct([...before.flatMap(({ floors }) => floors), { of: before.length, checkpoints }]).filter(
+    (layer) => layer.checkpoints.some((checkpoint) => checkpoint > start),
+  );
+  const until = layers
+    .flatMap((layer) => layer.checkpoints)
+    .reduce((most, position) => (position > most ? position : most), start as bigint);
+  const reached: readonly Anchored[] = before.flatMap(({ checkpoint, anchor, until }) => [
+    { position: checkpoint, anchor },
+    ...(until ? [until] : []),
+  ]);
+  const stored = { until, anchor: anchorAt(until, reached), layers };
+  const floors =
+    layers.length === 0
+      ? null
+      : JSON.stringify(stored, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
+  return { start, anchor: anchorAt(start, reached), floors };
 }
 
 /** The anchor of one of these positions. That of a lost history comes first: its events are not known to be there at any position. */

@@ -92,7 +92,7 @@ export interface RebuildRequest {
   readonly form: RebuildForm;
   readonly tableName: string;
   readonly startAt: GlobalPosition;
-  /** The anchor of that position; null if it is unknown. */
+  /** The anchor of that position; null if it is unknown. For `in place`, the processors have it. */
   readonly anchor: string | null;
   readonly snapshotId: bigint | null;
   /** For `in place`: the state that the version returns to at the end. */

@@ -133,22 +133,20 @@ const lastEvent = `
             select position, refold.checkpoint_anchor(position) as anchor
             from (select max(position) as position from refold.events) as last`;
 
-// A retired version is not maintained, so its checkpoint may be of a history that is gone. Of an anchor in eight parts, three say nothing of the
-// present log. Without them, versions at one position have the same.
+// A retired version is not maintained, so its checkpoint may be of a history that is gone. Of versions at one position, with one last event, the
+// anchor that counts most events stands for all (migration 0017 describes its parts).
 const checkpoints = `
-            select distinct
+            select distinct on (checkpoint, split_part(anchor, '.', 2), split_part(anchor, '.', 8))
               checkpoint as position,
-              format(
-                '%s.%s.%s.%s....%s',
-                split_part(anchor, '.', 1),
-                split_part(anchor, '.', 2),
-                split_part(anchor, '.', 3),
-                split_part(anchor, '.', 4),
-                split_part(anchor, '.', 8)
-              ) as anchor
+              anchor
             from refold.processors
             join refold.projections using (name, version)
-            where state in ('ready', 'active') and anchor is not null`;
+            where state in ('ready', 'active') and anchor is not null
+            order by
+              checkpoint,
+              split_part(anchor, '.', 2),
+              split_part(anchor, '.', 8),
+              nullif(split_part(anchor, '.', 3), '')::bigint`;
 
 /**
  * The position up to which a version's rows certainly are in this table, as a snapshot or a replica shows it; null if the version has another

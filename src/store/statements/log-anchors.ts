@@ -72,6 +72,17 @@ export interface CheckedAnchor {
   readonly checked: string | null;
 }
 
+/** Whether the last event of a checkpoint in another database is gone. It counts no events, so each read may ask; the next claim counts them. */
+export async function isLastEventLost(log: Queryable, checkpoint: bigint, anchor: string | null): Promise<boolean> {
+  const rows = await log.query<{ lost: boolean }>({
+    name: 'refold_last_event_lost',
+    text: `
+      select refold.lost_history($1, split_part($2, '.', 1) || '.' || split_part($2, '.', 2)) is not null as lost`,
+    values: [checkpoint, anchor],
+  });
+  return onlyRow(rows).lost;
+}
+
 export async function readLostHistory(
   log: Queryable,
   checkpoint: bigint,

@@ -104,7 +104,7 @@ export async function insertTableSnapshot(tx: Queryable, snapshot: NewTableSnaps
             from refold.discards
             where name = ${name} and version = ${version} and position <= ${snapshot.checkpoint}
           ) as lacks,
-          (select max(anchor) from refold.processors where (name, version, checkpoint) = (${name}, ${version}, ${snapshot.checkpoint})) as anchor
+          (select case when count(distinct split_part(anchor, '.', 8)) = 1 then min(anchor) end from refold.processors where (name, version, checkpoint) = (${name}, ${version}, ${snapshot.checkpoint})) as anchor
       )
       insert into refold.table_snapshots (
         id, name, version, table_schema, table_name, checkpoint, row_count, bytes, events_folded,

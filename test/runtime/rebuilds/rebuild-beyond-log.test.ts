@@ -65,7 +65,7 @@ test('a rebuild in a read store does not take over at a position beyond the log,
       deadLettersAccepted: false,
     });
   await expect(complete()).rejects.toMatchObject({ code: 'PROCESSOR_FENCED' });
-  await expect(complete()).rejects.toThrow('the log ends before it');
+  await expect(complete()).rejects.toThrow('the log has lost an event');
 
   await store.query({ text: `update refold.processors set checkpoint = 0 where name = 'balance'` });
   await expect(complete()).resolves.toBeUndefined();

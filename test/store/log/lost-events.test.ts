@@ -124,6 +124,23 @@ test('few events are counted at the head of the log, however many were read befo
   expect(Number(counted)).toBeLessThanOrEqual(4);
 });
 
+test('after a version is built while nothing is appended, the next event settles all that it has read', async () => {
+  const from = await log.horizon();
+  const events = Array.from({ length: 30 }, (_, number) => deposited(number));
+  const { position: end } = await log.append({ family: account, streamId: 'built', events });
+  let remembered: Remembered = { checkpoint: from, anchor: null };
+  for (let batch = 1n; batch <= 3n; batch++) {
+    const to = (end - 30n + batch * 10n) as Remembered['checkpoint'];
+    remembered = {
+      checkpoint: to,
+      anchor: (await readNextAnchor(db, remembered.anchor, remembered.checkpoint, to)).anchor,
+    };
+  }
+  const { position } = await log.append({ family: account, streamId: 'built', events: [deposited(1)] });
+  const { anchor } = await readNextAnchor(db, remembered.anchor, end, position);
+  expect(anchor?.split('.').slice(2, 4)).toEqual([end.toString(), '1']);
+});
+
 test('the anchor of an earlier version of Refold, and of an unknown position, is continued from there', async () => {
   const from = await log.horizon();
   const { position } = await log.append({ family: account, streamId: 'former', events: [deposited(1)] });
