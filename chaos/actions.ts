@@ -7,7 +7,7 @@ import { seeded } from '../test/support/account-traffic.ts';
 import type { TcpProxy } from '../test/support/tcp-proxy.ts';
 import { until } from '../test/support/until.ts';
 import { apart } from './apart.ts';
-import { families } from './domain.ts';
+import { families, standing } from './domain.ts';
 import { draftAppend } from './drafts.ts';
 import type { FailOvers } from './fail-overs.ts';
 import { acknowledge } from './ledger.ts';
@@ -191,10 +191,10 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
       async former(db) {
         const head = left.at(-1) ?? 0n;
         const there = new Set(left);
-        // Commits out of the order of their positions, acknowledged or not: the documented limit of anchors. A feed's cursor does not show them.
-        // Feeds may have resumed by now. Their copies are compared only at rest.
-        if ((await positionsIn(db)).some((position) => position < head && !there.has(position)))
-          world.clients.beginAnew();
+        // Two documented limits of cursors: commits out of the order of their positions, acknowledged or not; and rows of an inline read model
+        // that were sent before the cursor had come so far. Feeds may have resumed by now; their copies are compared only at rest.
+        const reversed = (await positionsIn(db)).some((position) => position < head && !there.has(position));
+        world.clients.beginAnew(({ projection }) => reversed || projection === standing.name);
       },
     });
     return losing === 0 ? '' : `${lost} acknowledged appends lost`;

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { seeded } from '../../test/support/account-traffic.ts';
 import type { Ledger } from '../ledger.ts';
-import { type FeedClient, feeds, startFeed } from './feeds.ts';
+import { type Feed, type FeedClient, feeds, startFeed } from './feeds.ts';
 import { createOperations } from './operations.ts';
 import type { Answer } from './told.ts';
 
@@ -14,8 +14,8 @@ export interface Clients {
   pause(): Promise<void>;
   resume(): void;
   forget(): void;
-  /** The feeds drop their cursors and subscribe again. */
-  beginAnew(): void;
+  /** These feeds drop their cursors and subscribe again. */
+  beginAnew(which: (feed: Feed) => boolean): void;
   /** Permanently. */
   stop(): Promise<void>;
 }
@@ -80,8 +80,8 @@ export function startClients(options: ClientsOptions): Clients {
     forget() {
       answers = [];
     },
-    beginAnew() {
-      for (const feed of subscribed) feed.beginAnew();
+    beginAnew(which) {
+      for (const client of subscribed) if (which(client.feed)) client.beginAnew();
     },
     async stop() {
       stopping.abort();
