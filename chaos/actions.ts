@@ -7,7 +7,7 @@ import { seeded } from '../test/support/account-traffic.ts';
 import type { TcpProxy } from '../test/support/tcp-proxy.ts';
 import { until } from '../test/support/until.ts';
 import { apart } from './apart.ts';
-import { families, standing } from './domain.ts';
+import { families } from './domain.ts';
 import { draftAppend } from './drafts.ts';
 import type { FailOvers } from './fail-overs.ts';
 import { acknowledge } from './ledger.ts';
@@ -180,21 +180,24 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
     // A starting process registers versions. If they were lost with the tail, the process would use versions that the registry lacks.
     await world.started();
     let lost = 0;
-    let left: readonly bigint[] = [];
+    let head = 0n;
+    let there: ReadonlySet<bigint> = new Set();
     await server.failOver({
       losing: losing > 0 ? (from) => tailWritten(from, losing) : undefined,
       async promoted({ from, db }) {
         if (losing === 0) return;
-        left = await positionsIn(db);
+        const left = await positionsIn(db);
+        head = left.at(-1) ?? 0n;
+        there = new Set(left);
         lost = await noteCut(from, db);
+        // Two documented limits of cursors. The first: rows that were sent before the cursor had come so far.
+        world.clients.beginAnew(({ ahead }) => [...ahead].some((position) => !there.has(position)));
       },
       async former(db) {
-        const head = left.at(-1) ?? 0n;
-        const there = new Set(left);
-        // Two documented limits of cursors: commits out of the order of their positions, acknowledged or not; and rows of an inline read model
-        // that were sent before the cursor had come so far. Feeds may have resumed by now; their copies are compared only at rest.
-        const reversed = (await positionsIn(db)).some((position) => position < head && !there.has(position));
-        world.clients.beginAnew(({ projection }) => reversed || projection === standing.name);
+        // The second: commits out of the order of their positions, acknowledged or not. Feeds may have resumed by now; their copies are compared
+        // only at rest.
+        if ((await positionsIn(db)).some((position) => position < head && !there.has(position)))
+          world.clients.beginAnew(() => true);
       },
     });
     return losing === 0 ? '' : `${lost} acknowledged appends lost`;

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { seeded } from '../../test/support/account-traffic.ts';
 import type { Ledger } from '../ledger.ts';
-import { type Feed, type FeedClient, feeds, startFeed } from './feeds.ts';
+import { type FeedClient, feeds, startFeed } from './feeds.ts';
 import { createOperations } from './operations.ts';
 import type { Answer } from './told.ts';
 
@@ -15,7 +15,7 @@ export interface Clients {
   resume(): void;
   forget(): void;
   /** These feeds drop their cursors and subscribe again. */
-  beginAnew(which: (feed: Feed) => boolean): void;
+  beginAnew(which: (feed: FeedClient) => boolean): void;
   /** Permanently. */
   stop(): Promise<void>;
 }
@@ -81,7 +81,7 @@ export function startClients(options: ClientsOptions): Clients {
       answers = [];
     },
     beginAnew(which) {
-      for (const client of subscribed) if (which(client.feed)) client.beginAnew();
+      for (const client of subscribed) if (which(client)) client.beginAnew();
     },
     async stop() {
       stopping.abort();

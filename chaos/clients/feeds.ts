@@ -30,6 +30,8 @@ export interface FeedClient {
   /** Times at which it had to start over, with the reason in the message. */
   readonly resets: readonly { readonly at: number; readonly reason: string }[];
   readonly connections: number;
+  /** The positions of changes that it has received, and that its cursor has not reached. */
+  readonly ahead: ReadonlySet<bigint>;
   /** Drops its cursor and subscribes again. */
   beginAnew(): void;
   readonly ended: Promise<void>;
@@ -43,6 +45,7 @@ interface Message {
   readonly lagged: string | null;
   readonly changes: readonly {
     readonly operation: 'UPSERT' | 'DELETE';
+    readonly position: string;
     readonly key: Readonly<Record<string, unknown>>;
     readonly row: Readonly<Record<string, unknown>> | null;
   }[];
@@ -60,10 +63,11 @@ export function startFeed(
   const copy = new Map<string, string>();
   const problems: { at: number; text: string }[] = [];
   const resets: { at: number; reason: string }[] = [];
+  const ahead = new Set<bigint>();
   const query = `subscription ($since: String) {
     ${feed.projection}Changes(since: $since) {
       position cursor reset lagged
-      changes { operation key { ${feed.key} } row { ${feed.columns.join(' ')} } }
+      changes { operation position key { ${feed.key} } row { ${feed.columns.join(' ')} } }
     }
   }`;
   let cursor: string | undefined;
@@ -78,6 +82,7 @@ export function startFeed(
       if (cursor !== undefined && message.lagged === null)
         problems.push({ at, text: `was reset without a reason, after ${cursor}` });
       copy.clear();
+      ahead.clear();
       position = -1n;
       // The messages that follow start from an empty copy: no part of them is a point to resume from.
       cursor = undefined;
@@ -85,12 +90,15 @@ export function startFeed(
     const next = positionOf(message.position);
     if (next < position) problems.push({ at, text: `went back from ${position} to ${next} without a reset` });
     position = next;
-    for (const { operation, key, row } of message.changes) {
+    for (const { operation, position: changedAt, key, row } of message.changes) {
       const keyText = String(key[feed.key]);
+      ahead.add(BigInt(changedAt));
       if (operation === 'DELETE') copy.delete(keyText);
       else copy.set(keyText, rowText(feed.columns, row));
     }
-    if (message.cursor !== null) cursor = message.cursor;
+    if (message.cursor === null) return;
+    cursor = message.cursor;
+    for (const one of ahead) if (one <= positionOf(cursor)) ahead.delete(one);
   }
 
   function take(event: EventStreamMessage, askedAt: number): void {
@@ -139,6 +147,7 @@ export function startFeed(
     name,
     feed,
     copy,
+    ahead,
     problems,
     resets,
     get connections() {

@@ -307,6 +307,7 @@ function feed(copy: ReadonlyMap<string, string>): FeedClient {
     problems: [],
     resets: [],
     connections: 1,
+    ahead: new Set(),
     beginAnew() {},
     ended: Promise.resolve(),
   };
