@@ -115,7 +115,10 @@ export interface EventLog {
   statesOf(streams: readonly { readonly state: StreamState; readonly streamId: string }[]): Promise<readonly StateOf[]>;
   /** The number of events in the stream; 0 if it does not exist. */
   streamVersion(family: EventFamily, streamId: string): Promise<number>;
-  /** The position up to which the log is complete: no later statement can see a new event at or below it. */
+  /**
+   * The position up to which the log is complete: no later statement can see a new event at or below it. It may lie within an append that has just
+   * been committed.
+   */
   horizon(): Promise<GlobalPosition>;
   /**
    * The horizon, and whether the log still holds the known position, judged by the position's anchor. For readers that store a position and

@@ -5,7 +5,7 @@ import app from '../../examples/bank/app.ts';
 import { changeOf } from '../../examples/bank/bookings.ts';
 import { bankAccount } from '../../examples/bank/events.ts';
 import { reconcile } from '../../examples/bank/reconciliation.ts';
-import { createRefold, decimal, type Refold } from '../../src/index.ts';
+import { createRefold, decimal, globalPosition, type Refold } from '../../src/index.ts';
 import { effort } from '../support/effort.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -100,14 +100,18 @@ async function decided(url: string | undefined, mutation: string): Promise<'book
   }
 }
 
-/** Reads the log again and again: whenever it does, it finds both sides of a transfer, or none. */
+/**
+ * Reads the log again and again: whenever it does, it finds both sides of a transfer, or none. Each read is one statement that also takes what lies
+ * beyond the horizon: a page up to the horizon may end within an append that has just been committed.
+ */
 function watchTransfers(log: Refold['log']) {
   let ended = false;
   const filter = [{ family: bankAccount.name, types: ['TransferSent', 'TransferReceived'] }];
   const watching = (async () => {
     const after = await log.horizon();
+    const farAhead = globalPosition(after + 1_000_000n);
     do {
-      const { events } = await log.readAll({ after, upTo: await log.horizon(), filter, limit: 1_000 });
+      const { events } = await log.readAll({ after, upTo: farAhead, filter, limit: 1_000 });
       const moved = events.map(({ type, streamId, payload }) => {
         const { counterparty, amount } = payload as { counterparty: string; amount: string }; // of a transfer
         const [from, to] = type === 'TransferSent' ? [streamId, counterparty] : [counterparty, streamId];

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { type RunResult, summary } from '../../scripts/run-result.ts';
+import { problem } from '../support/ci-reporter.ts';
 
 const well: RunResult = { passed: 3, failed: 0, success: true, problems: [] };
 
@@ -40,4 +41,16 @@ test('if nothing failed, only the totals are printed', () => {
       ]),
     ),
   ).toEqual(['6 passed, 0 failed']);
+});
+
+test('a property that failed is reported with the reason first, then with its counterexample', () => {
+  const stacks = [{ method: '', file: 'test/a.test.ts', line: 7, column: 1 }];
+  const { message } = problem('a > holds', {
+    message: 'Property failed after 6 tests\nCounterexample: [3]',
+    cause: { message: 'expected 1 to be 2', diff: '- 2\n+ 1', stacks },
+  });
+  expect(message.split('\n')).toEqual([
+    ...['expected 1 to be 2', 'at test/a.test.ts:7', '- 2', '+ 1'],
+    ...['Property failed after 6 tests', 'Counterexample: [3]'],
+  ]);
 });

@@ -38,13 +38,18 @@ function firstError(test: TestCase): SerializedError | undefined {
   return test.result().errors?.[0];
 }
 
+/** The reason. A property that fails names its counterexample, and the reason is its cause, so that comes first. */
+export function problem(name: string, error: SerializedError | undefined): Problem {
+  const parts = [...(error?.cause ? described(error.cause) : []), ...described(error)];
+  return { name, message: stripVTControlCharacters(parts.join('\n')) };
+}
+
 /** The message, where in our files it was thrown, and the difference. */
-function problem(name: string, error: SerializedError | undefined): Problem {
+function described(error: SerializedError | undefined): readonly string[] {
   const place = error?.stacks?.[0];
-  const parts = [
+  return [
     error?.message ?? '',
-    place ? `at ${relative('.', place.file)}:${place.line}` : undefined,
-    typeof error?.diff === 'string' ? error.diff : undefined,
+    ...(place ? [`at ${relative('.', place.file)}:${place.line}`] : []),
+    ...(typeof error?.diff === 'string' ? [error.diff] : []),
   ];
-  return { name, message: stripVTControlCharacters(parts.filter((part) => part !== undefined).join('\n')) };
 }
