@@ -57,6 +57,8 @@ interface Seen {
   readonly complete: PositionToken;
   /** The history's `cuts` when it was read. */
   readonly cuts: number;
+  /** When the server was started. Undefined if the registry did not contain the version. */
+  readonly serverStart: bigint | undefined;
   /** Changes up to here may have been pruned by then. */
   readonly forgotten: GlobalPosition;
   readonly readAt: number;
@@ -133,7 +135,7 @@ export function createFollower(options: FollowerOptions): Follower {
   async function hasMoved(): Promise<boolean> {
     const recent = await readChanges(db, projection, [], 0, toAnchor(beginning));
     const { checkpoints, live, readAt } = recent;
-    if (isCut(recent)) return true;
+    if (isCut(recent) || isRestarted(recent)) return true;
     if (!seen || !isSame(checkpoints, seen.checkpoints)) return true;
     if (live && leastOf(seen.floors) < leastOf(checkpoints)) return true;
     seen = { ...seen, readAt };
@@ -153,7 +155,7 @@ export function createFollower(options: FollowerOptions): Follower {
     if (cut) forgetAll();
     const completeUpTo = completeUpToOf(recent, horizon);
     const position = positionOf(recent, completeUpTo);
-    const known = !cut && changesAreKnown(recent, seen, options.changesKept);
+    const known = !cut && !isRestarted(recent) && changesAreKnown(recent, seen, options.changesKept);
     if (!known) {
       rows.readAllAgain();
       lists.readAllAgain();
@@ -171,9 +173,9 @@ export function createFollower(options: FollowerOptions): Follower {
         position: recent.live ? completeUpToOf(recent, notBefore(horizon)) : position,
         anchor: cut && recent.live ? null : recent.anchor,
       };
-      const { forgotten } = recent;
+      const { forgotten, serverStart } = recent;
       const cuts = history?.cuts ?? 0;
-      seen = { checkpoint: position, checkpoints, floors, above, complete, cuts, forgotten, readAt };
+      seen = { checkpoint: position, checkpoints, floors, above, complete, cuts, serverStart, forgotten, readAt };
       const batches = known ? newBatches.map(({ checkpoint, keys }) => ({ position: checkpoint, keys })) : undefined;
       await feeds.serve(reads, { batches, at: complete });
       await lists.serve(reads, changed, position);
@@ -193,6 +195,11 @@ export function createFollower(options: FollowerOptions): Follower {
   function isCut({ knownAnchor, serverStart }: RecentChanges): boolean {
     const anchor = seen?.complete.anchor;
     return typeof anchor === 'string' && serverStart !== undefined && knownAnchor !== anchor;
+  }
+
+  /** Whether the server was started again. Events below the known anchor may be gone, so every row and list is read again. */
+  function isRestarted({ serverStart }: RecentChanges): boolean {
+    return seen?.serverStart !== undefined && serverStart !== undefined && serverStart !== seen.serverStart;
   }
 
   function forgetAll(): void {

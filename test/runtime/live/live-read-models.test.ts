@@ -364,6 +364,34 @@ test('a notification during a poll causes another poll, even if an older notific
   await live.close();
 });
 
+test('after another start of the server, every row and list is read again: lost events leave no changes', async () => {
+  let restarts = 0n;
+  const restartable = (of: Queryable): Queryable => ({
+    async query<R extends object>(statement: Statement) {
+      const rows = await of.query<R>(statement);
+      return rows.map((row) =>
+        'serverStart' in row ? { ...row, serverStart: (row.serverStart as bigint) + restarts } : row,
+      );
+    },
+  });
+  const db: LiveReadModelsOptions['db'] = {
+    ...setting.db,
+    ...restartable(setting.db),
+    transaction: (work, how) => setting.db.transaction((tx) => work({ ...tx, ...restartable(tx) }), how),
+  };
+  await writer.write({ upserted: [row('a', 1), row('b', 2)] });
+  const live = setting.another({ db, positions: toldByHand().positions, polling: often });
+  const messages = live.row(cart, ['a'], columns, { after: null });
+  const list = live.list(cart, openCarts, { after: null });
+  await pull(messages);
+  await pull(list);
+  await setting.db.query({ text: `delete from ${readSchema}.${cart.tableName} where cart_id = 'a'` });
+  restarts++;
+  expect(await pull(messages)).toMatchObject({ row: null });
+  expect(await pull(list)).toMatchObject({ snapshot: [{ cartId: 'b' }] });
+  await live.close();
+});
+
 test('leaving ends a waiting pull, and after the last subscriber the follower ends', async () => {
   const live = setting.another({ polling: often });
   const messages = live.row(cart, ['a'], columns, { after: null });
