@@ -269,6 +269,13 @@ describe('a database that is not migrated', () => {
     expect(await bare.query({ text: `select nspname from pg_namespace where nspname like 're%'` })).toEqual([]);
   });
 
+  test('is refused by name if it is a read store', async () => {
+    const env = { REFOLD_READ_STORES: JSON.stringify({ analytics: { url: bare.url } }) };
+    const lacks = /^refold: The read store 'analytics': The database lacks \d+ of Refold's migrations /m;
+    expectRefusal(await refold(['status'], balances, env), lacks);
+    expectRefusal(await refold(['rebuild', 'balance@1', '--store', 'analytics'], balances, env), lacks);
+  });
+
   test('is migrated once, even if the command runs repeatedly', async () => {
     const runs = await Promise.all([1, 2].map(() => refoldAlone(['migrate'], balances, env())));
     expect(runs.map(({ code, stderr }) => [code, stderr])).toEqual([
@@ -288,6 +295,14 @@ describe('a database that is not migrated', () => {
       stdout: expect.stringMatching(/^version .*\nbalance@1 +not registered( +-)+\n$/),
     });
   });
+});
+
+test('refold migrate refuses a read store that is the database of the log', async () => {
+  const readStores = { analytics: { url: database.url } };
+  expectRefusal(
+    await refold(['migrate'], balances, { REFOLD_READ_STORES: JSON.stringify(readStores) }),
+    /^refold: The read store 'analytics': PostgreSQL at .*: It is the database of the log, which is the store 'default'\. /m,
+  );
 });
 
 describe('versions that differ from the built ones', () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type MoveArguments, moveVersions } from '../../src/cli/versions/move-versions.ts';
-import { defineProjection, type Projection, type Refold, t } from '../../src/index.ts';
+import { defineProjection, one, type Projection, type Refold, t } from '../../src/index.ts';
 import { beginMove, cancelMove } from '../../src/runtime/moves/begin-move.ts';
 import { retireCopy } from '../../src/runtime/moves/retire-copy.ts';
 import { openStores } from '../../src/runtime/stores/open-stores.ts';
@@ -398,5 +398,32 @@ test('only an active version moves, and only to another store', async () => {
     );
     await app.lifecycle.pause('balance', 1, step);
     await expect(beginMove([{ projection: balanceV1, from: home }], options)).rejects.toThrow(/balance@1 is paused/);
+  });
+});
+
+test('a move that leaves a related version behind says what clients will get, and how to avoid it', async () => {
+  const holding = defineProjection({
+    ...{ name: 'holding', version: 1, events: account, key: (event) => event.streamId },
+    table: { accountId: t.text().primaryKey() },
+    relations: { balance: one('balance', { from: 'accountId' }) },
+    evolve: { Opened: () => ({}) },
+  });
+  const projections = [balanceV1, holding, openingsV1];
+  const app = await start({ projections });
+  await active(app, 'balance@1', 'holding@1', 'openings@1');
+  await move(projections, 'openings@1', 'analytics');
+  expect(printed.filter((line) => line.includes('Warning'))).toEqual([]);
+  await move(projections, 'balance@1', 'analytics');
+  expect(printed.filter((line) => line.includes('Warning'))).toEqual([
+    "Warning: balance@1 is related to holding@1, which is in the store 'default'. While they are in two stores, queries over the relation fail; gateway.acrossStores allows those that do not filter over it. 'refold rebuild balance@1,holding@1 --store analytics' moves them together.",
+  ]);
+  printed = [];
+  await move(projections, 'holding@1', 'analytics');
+  expect(printed.filter((line) => line.includes('Warning'))).toEqual([]);
+  printed = [];
+  await move(projections, 'holding@1', 'default', { json: true });
+  expect(JSON.parse(printed.join(''))).toMatchObject({
+    moved: true,
+    warnings: [expect.stringMatching(/^holding@1 is related to balance@1, which is in the store 'analytics'\. /)],
   });
 });

@@ -188,8 +188,13 @@ function rebuildsAndOutages(): void {
     expect(await answer(app, '{ __typename }')).toEqual({ __typename: 'Query' });
     expect(setting.said.filter((line) => line.includes('fell back to the executor'))).toEqual([]);
     expect((await fetch(`${app.url}/health/ready`)).status).toBe(200);
-    const health = async () => (await (await fetch(`${app.url}/health`)).json()) as { readStores?: object };
+    const health = async () =>
+      (await (await fetch(`${app.url}/health`)).json()) as { readStores?: object; projections: readonly object[] };
     await until(async () => 'analytics' in ((await health()).readStores ?? {}));
+    expect((await health()).projections).toEqual([
+      { projection: 'balance', version: 1, readStore: 'analytics', state: 'active', ready: true },
+      { projection: 'openings', version: 1, state: 'active', ready: true },
+    ]);
     const metrics = async () => (await fetch(`${app.url}/metrics`)).text();
     expect(await metrics()).toContain('refold_read_store_available{store="analytics"} 0');
 

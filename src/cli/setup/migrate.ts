@@ -6,9 +6,10 @@ import { createDatabase } from '../../store/postgres/database.ts';
 import { errorInStore } from '../../store/read-store.ts';
 import { grantsScript, type Roles } from '../../store/server/grants.ts';
 import { migrate } from '../../store/server/migrate.ts';
+import { checkStore } from '../../store/server/store-check.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
-import { openServer } from '../shared/open-operation.ts';
+import { openDatabases, openServer } from '../shared/open-operation.ts';
 import { jsonArgument } from '../shared/version-argument.ts';
 
 export const migrateCommand = defineCommand({
@@ -65,6 +66,7 @@ export const migrateCommand = defineCommand({
         inStores[name] = await migrateStore(store, options).catch((error: unknown) => {
           throw errorInStore(name, error);
         });
+      await checkStores(config, server.url);
       if (args.json)
         console.log(JSON.stringify({ applied, ...(Object.keys(inStores).length > 0 ? { readStores: inStores } : {}) }));
       else {
@@ -77,6 +79,19 @@ export const migrateCommand = defineCommand({
     }
   }),
 });
+
+/** @throws RefoldError `DATABASE_UNSUITABLE` if a read store is the database of a log, or of another read store */
+async function checkStores(config: Config, url: string): Promise<void> {
+  const databases = openDatabases(config, url);
+  try {
+    for (const { name, db } of databases.stores.apart)
+      await checkStore(db).catch((error: unknown) => {
+        throw errorInStore(name, error);
+      });
+  } finally {
+    await databases.close();
+  }
+}
 
 async function migrateOne(url: string, options: { readonly whileProcessesRun: boolean }): Promise<readonly string[]> {
   const db = createDatabase({ url, applicationName: 'refold-cli' });

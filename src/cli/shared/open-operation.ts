@@ -11,7 +11,7 @@ import { type DatabaseServer, startEmbeddedPostgres } from '../../store/embedded
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
-import type { ReadStores } from '../../store/read-store.ts';
+import { errorInStore, type ReadStore, type ReadStores } from '../../store/read-store.ts';
 import { migrate } from '../../store/server/migrate.ts';
 import { checkServer } from '../../store/server/server-check.ts';
 import { checkSessions } from '../../store/server/session-check.ts';
@@ -52,7 +52,7 @@ export async function openOperation(config: Config): Promise<Operation> {
   try {
     await checkServer(db, readSchema);
     await checkSessions(db, { sessions });
-    for (const store of stores.apart) await checkIfAvailable(store.db, readSchema);
+    for (const store of stores.apart) await checkIfAvailable(store, readSchema);
     // Steps of a projection's versions look at all stores that hold some.
     if (stores.apart.length > 0) await find.copies();
   } catch (error) {
@@ -76,11 +76,11 @@ export async function openOperation(config: Config): Promise<Operation> {
 }
 
 /** What concerns other stores works while one does not respond. */
-async function checkIfAvailable(db: Database, readSchema: string): Promise<void> {
+async function checkIfAvailable({ name, db }: ReadStore, readSchema: string): Promise<void> {
   try {
     await checkServer(db, readSchema);
   } catch (error) {
-    if (!isOutage(error)) throw error;
+    if (!isOutage(error)) throw errorInStore(name, error);
   }
 }
 

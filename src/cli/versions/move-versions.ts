@@ -7,6 +7,7 @@ import type { Projection } from '../../projections/projection/projection.ts';
 import { whoRebuilds } from '../../runtime/actions/rebuild-actions.ts';
 import { arrive } from '../../runtime/moves/arrivals.ts';
 import { beginMove, cancelMove } from '../../runtime/moves/begin-move.ts';
+import { relationsApart } from '../../runtime/moves/relations-apart.ts';
 import { readLiveProcesses } from '../../store/ownership/live-processes.ts';
 import type { ReadStore } from '../../store/read-store.ts';
 import { currentCopies } from '../../store/registry/copies.ts';
@@ -53,28 +54,50 @@ export async function moveVersions(config: Config, storeName: string, args: Move
         (list) => `The move of ${list} to the read store '${to.name}' is cancelled.`,
       );
     }
+    const warnings: string[] = [];
     if (accepts) await accept(config, operation, to, projections);
     else {
+      warnings.push(...(await warningsOf(config, operation, to, projections)));
       for (const projection of projections) expectFits(config, to, projection);
       const moving = projections.map(async (projection) => ({
         projection,
         from: await operation.find.of(projection.name, projection.version),
       }));
       const built = await beginMove(await Promise.all(moving), { to, readSchema, step });
-      if (!args.json) await sayWhoBuilds(to, built);
+      if (!args.json) {
+        for (const warning of warnings) console.log(`Warning: ${warning}`);
+        await sayWhoBuilds(to, built);
+      }
     }
+    const warned = warnings.length > 0 ? { warnings } : {};
     if (args.detach)
       return say(
         args,
-        { asked: true },
+        { asked: true, ...warned },
         projections,
         to,
         (list) =>
           `The read store '${to.name}' has ${list} when all are complete: 'refold status' shows how far they are.`,
       );
     await follow(to, projections);
-    say(args, { moved: true }, projections, to, (list) => `The read store '${to.name}' has ${list} now.`);
+    say(args, { moved: true, ...warned }, projections, to, (list) => `The read store '${to.name}' has ${list} now.`);
   });
+}
+
+/** Related versions that will be in two stores: clients would notice it first. */
+async function warningsOf(
+  { projections: declared, gateway }: Config,
+  { find }: Operation,
+  { name: store }: ReadStore,
+  projections: readonly Projection[],
+): Promise<readonly string[]> {
+  const fails = gateway.acrossStores
+    ? 'queries that filter over the relation fail'
+    : 'queries over the relation fail; gateway.acrossStores allows those that do not filter over it';
+  return relationsApart(projections, store, declared, await find.copies()).map(
+    ({ moving, staying, store: other }) =>
+      `${moving.id} is related to ${staying.id}, which is in the store '${other}'. While they are in two stores, ${fails}. 'refold rebuild ${moving.id},${staying.id} --store ${store}' moves them together.`,
+  );
 }
 
 async function sayWhoBuilds({ name, db }: ReadStore, built: readonly Projection[]): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Plugin } from 'graphql-yoga';
+import { defaultStore } from '../../projections/projection/projection.ts';
 import type { GatewayServices } from '../operations/gateway-services.ts';
 import type { SchemaSource } from '../operations/served-schema.ts';
 
@@ -33,6 +34,7 @@ export function useReadiness(
       const projections = [...source.current().versions.served.values()].map(({ projection, active, state }) => ({
         projection: projection.name,
         version: projection.version,
+        ...(projection.store === defaultStore ? {} : { readStore: projection.store }),
         state,
         // A table that cannot be read fails in every process: routing requests elsewhere would not help, and the other projections work.
         ready: active || state === 'active',
