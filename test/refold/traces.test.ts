@@ -52,10 +52,11 @@ async function subscribe(url: string, query: string): Promise<() => string> {
   return () => text;
 }
 
-/** A span and what it has caused: `[service] name`, indented below its parent. */
+/** A span and what it has caused: `[service] name`, indented below its parent. Each span is sent by itself, so they arrive in any order. */
 function treeOf(spans: readonly ReceivedSpan[], parentSpanId: string, depth = 0): string[] {
   return spans
     .filter((span) => span.parentSpanId === parentSpanId)
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap((span) => [
       `${'  '.repeat(depth)}[${span.service}] ${span.name}`,
       ...treeOf(spans, span.spanId, depth + 1),
@@ -96,24 +97,25 @@ test.each([
   });
   await until(() => received().includes('12.34'));
   const ofTrace = () => receiver.spans.filter((span) => span.traceId === traceId);
-  // A span is sent when it has ended, so those around others come last.
-  await until(() =>
-    ['POST /graphql', 'fold balance@1', 'follow balance@1', 'push'].every((name) =>
-      ofTrace().some((span) => span.name === name),
-    ),
-  );
-
-  const steps = treeOf(ofTrace(), browser).filter((line) => !/\] [A-Z]{3,}/.test(line) || line.includes('] POST'));
-  expect(steps).toEqual([
+  const expected = [
     '[gateway] POST /graphql',
     '  [gateway] mutation',
     '    [gateway] command credit',
     '      [gateway] append',
-    '        [gateway] write appends',
     '        [worker] fold balance@1',
     '          [gateway] follow balance@1',
     '            [gateway] push',
-  ]);
+    '        [gateway] write appends',
+  ];
+  const statementsOf = () => ofTrace().filter(({ kind }) => kind === 'client');
+  const summaries = () => statementsOf().map(({ attributes }) => attributes['db.query.summary']);
+  await until(
+    () =>
+      expected.every((line) => ofTrace().some(({ name }) => line.endsWith(`] ${name}`))) &&
+      summaries().some((summary) => summary?.includes('refold.append')),
+  );
+  const steps = treeOf(ofTrace(), browser).filter((line) => !/\] [A-Z]{3,}/.test(line) || line.includes('] POST'));
+  expect(steps).toEqual(expected);
   const spans = new Map(ofTrace().map((span) => [span.name, span]));
   expect(spans.get('POST /graphql')).toMatchObject({
     kind: 'server',
@@ -136,12 +138,8 @@ test.each([
       'refold.subscribers': '1',
     },
   });
-  // No event of the trace is without its statement, and no span says what was paid.
-  const statements = ofTrace().filter(({ kind }) => kind === 'client');
-  expect(statements.map(({ attributes }) => attributes['db.query.summary'])).toContainEqual(
-    expect.stringContaining('refold.append'),
-  );
-  for (const { attributes, name } of statements)
+  // No span says what was paid.
+  for (const { attributes, name } of statementsOf())
     expect(attributes).toMatchObject({
       'db.system.name': 'postgresql',
       'db.query.summary': name,
