@@ -297,12 +297,27 @@ describe('a database that is not migrated', () => {
   });
 });
 
-test('refold migrate refuses a read store that is the database of the log', async () => {
-  const readStores = { analytics: { url: database.url } };
+test('refold migrate refuses a read store that is the database of a log, and does not migrate it', async () => {
+  const migrate = (url: string) =>
+    refold(['migrate'], balances, { REFOLD_READ_STORES: JSON.stringify({ analytics: { url } }) });
   expectRefusal(
-    await refold(['migrate'], balances, { REFOLD_READ_STORES: JSON.stringify(readStores) }),
+    await migrate(database.url),
     /^refold: The read store 'analytics': PostgreSQL at .*: It is the database of the log, which is the store 'default'\. /m,
   );
+  const other = await createTestDatabase();
+  onTestFinished(() => other.drop());
+  const log = createDatabase({ url: other.superuserUrl });
+  onTestFinished(() => log.close());
+  await log.query({
+    text: `
+      insert into refold.events (family, stream_id, stream_position, type, payload)
+      values ('account', 'a', 1, 'Opened', '{}')`,
+  });
+  await log.query({ text: `delete from refold.migrations where name = (select max(name) from refold.migrations)` });
+  const applied = () => log.query({ text: 'select * from refold.migrations order by name' });
+  const before = await applied();
+  expectRefusal(await migrate(other.url), /^refold: The read store 'analytics': .*: It holds events, /m);
+  expect(await applied()).toEqual(before);
 });
 
 describe('versions that differ from the built ones', () => {

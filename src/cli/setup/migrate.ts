@@ -1,12 +1,13 @@
 import { defineCommand } from 'citty';
 import type { Config } from '../../config/define-config.ts';
+import type { CheckedReadStore } from '../../config/read-store-options.ts';
 import { RefoldError } from '../../errors.ts';
 import { migrateStore } from '../../store/citus/place-store.ts';
 import { createDatabase } from '../../store/postgres/database.ts';
 import { errorInStore } from '../../store/read-store.ts';
 import { grantsScript, type Roles } from '../../store/server/grants.ts';
-import { migrate } from '../../store/server/migrate.ts';
-import { checkStore } from '../../store/server/store-check.ts';
+import { type MigrateOptions, migrate } from '../../store/server/migrate.ts';
+import { checkUnmigratedStore } from '../../store/server/store-check.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { openDatabases, openServer } from '../shared/open-operation.ts';
@@ -60,13 +61,8 @@ export const migrateCommand = defineCommand({
     try {
       const options = { whileProcessesRun: args['while-processes-run'] };
       const applied = await migrateOne(server.url, options);
-      const inStores: Record<string, readonly string[]> = {};
       // The log first: its migrations may be what processes of the new code need most.
-      for (const [name, store] of Object.entries(config.readStores))
-        inStores[name] = await migrateStore(store, options).catch((error: unknown) => {
-          throw errorInStore(name, error);
-        });
-      await checkStores(config, server.url);
+      const inStores = await migrateStores(config, server.url, options);
       if (args.json)
         console.log(JSON.stringify({ applied, ...(Object.keys(inStores).length > 0 ? { readStores: inStores } : {}) }));
       else {
@@ -80,20 +76,30 @@ export const migrateCommand = defineCommand({
   }),
 });
 
-/** @throws RefoldError `DATABASE_UNSUITABLE` if a read store is the database of a log, or of another read store */
-async function checkStores(config: Config, url: string): Promise<void> {
+/** @throws RefoldError `DATABASE_UNSUITABLE`, before it is migrated, if a read store is the database of a log or of another read store */
+async function migrateStores(
+  config: Config,
+  url: string,
+  options: MigrateOptions,
+): Promise<Readonly<Record<string, readonly string[]>>> {
   const databases = openDatabases(config, url);
+  const applied: Record<string, readonly string[]> = {};
   try {
-    for (const { name, db } of databases.stores.apart)
-      await checkStore(db).catch((error: unknown) => {
-        throw errorInStore(name, error);
-      });
+    for (const { name, db } of databases.stores.apart) {
+      const store = config.readStores[name] as CheckedReadStore; // each is of the configuration
+      applied[name] = await checkUnmigratedStore(db)
+        .then(() => migrateStore(store, options))
+        .catch((error: unknown) => {
+          throw errorInStore(name, error);
+        });
+    }
+    return applied;
   } finally {
     await databases.close();
   }
 }
 
-async function migrateOne(url: string, options: { readonly whileProcessesRun: boolean }): Promise<readonly string[]> {
+async function migrateOne(url: string, options: MigrateOptions): Promise<readonly string[]> {
   const db = createDatabase({ url, applicationName: 'refold-cli' });
   try {
     return (await migrate(db, options)).applied;

@@ -18,6 +18,14 @@ export async function checkStore(db: Database): Promise<void> {
   }
 }
 
+/** As {@link checkStore}, before a database is migrated. One without Refold's tables can become a read store. */
+export async function checkUnmigratedStore(db: Database): Promise<void> {
+  const rows = await db.query<{ hasTables: boolean }>({
+    text: `select to_regclass('refold.events') is not null as "hasTables"`,
+  });
+  if (onlyRow(rows).hasTables) await checkStore(db);
+}
+
 interface Identity {
   readonly database: string;
   readonly serverStart: bigint;
