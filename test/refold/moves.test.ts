@@ -427,3 +427,19 @@ test('a move that leaves a related version behind says what clients will get, an
     warnings: [expect.stringMatching(/^holding@1 is related to balance@1, which is in the store 'analytics'\. /)],
   });
 });
+
+test('a move away from an inline version names no way to move that one, too', async () => {
+  const holding = defineProjection({
+    ...{ name: 'holding', version: 1, events: account, key: (event) => event.streamId, mode: 'inline' },
+    table: { accountId: t.text().primaryKey() },
+    relations: { balance: one('balance', { from: 'accountId' }) },
+    evolve: { Opened: () => ({}) },
+  });
+  const projections = [balanceV1, holding];
+  const app = await start({ projections });
+  await active(app, 'balance@1', 'holding@1');
+  await move(projections, 'balance@1', 'analytics');
+  expect(printed.find((line) => line.includes('Warning'))).toMatch(
+    /^Warning: balance@1 is related to holding@1, .*\. holding@1 is inline, so it can't move\.$/,
+  );
+});

@@ -3,7 +3,7 @@ import type { Config } from '../../config/define-config.ts';
 import { isDistributedIn } from '../../config/read-store-options.ts';
 import { RefoldError } from '../../errors.ts';
 import { distributedProblem } from '../../projections/projection/distributed-problem.ts';
-import type { Projection } from '../../projections/projection/projection.ts';
+import { defaultStore, type Projection } from '../../projections/projection/projection.ts';
 import { whoRebuilds } from '../../runtime/actions/rebuild-actions.ts';
 import { arrive } from '../../runtime/moves/arrivals.ts';
 import { beginMove, cancelMove } from '../../runtime/moves/begin-move.ts';
@@ -94,10 +94,13 @@ async function warningsOf(
   const fails = gateway.acrossStores
     ? 'queries that filter over the relation fail'
     : 'queries over the relation fail; gateway.acrossStores allows those that do not filter over it';
-  return relationsApart(projections, store, declared, await find.copies()).map(
-    ({ moving, staying, store: other }) =>
-      `${moving.id} is related to ${staying.id}, which is in the store '${other}'. While they are in two stores, ${fails}. 'refold rebuild ${moving.id},${staying.id} --store ${store}' moves them together.`,
-  );
+  return relationsApart(projections, store, declared, await find.copies()).map(({ moving, staying, store: other }) => {
+    const wayOut =
+      staying.mode === 'inline' && store !== defaultStore
+        ? `${staying.id} is inline, so it can't move.`
+        : `'refold rebuild ${moving.id},${staying.id} --store ${store}' moves them together.`;
+    return `${moving.id} is related to ${staying.id}, which is in the store '${other}'. While they are in two stores, ${fails}. ${wayOut}`;
+  });
 }
 
 async function sayWhoBuilds({ name, db }: ReadStore, built: readonly Projection[]): Promise<void> {
