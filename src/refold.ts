@@ -84,7 +84,7 @@ export interface Refold {
   ): Promise<ExecutionResult>;
   /** Runs a command in this process. @throws InvalidInput, CommandRejected, ConcurrencyConflict */
   execute(command: Command, input: unknown, options?: ExecuteOptions): Promise<ExecuteResult>;
-  /** Returns the status of each projection version. */
+  /** Returns the status of each projection version. Afterwards this process answers with the versions that are active in it. */
   status(): Promise<VersionStatus[]>;
   /** Waits for running operations and batches, closes sockets and releases everything that this process owns. */
   stop(): Promise<void>;

@@ -254,7 +254,10 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       lookAtTables: () => declared.lookAtTables(),
       async status() {
         await canaries?.flush();
-        return [...(await readStatusOfStores(stores, declared.log)).versions];
+        const status = await readStatusOfStores(stores, declared.log);
+        // This process answers with what it reports as active, even if it has not been notified yet.
+        await versions.refresh();
+        return [...status.versions];
       },
       problems: () => declared.problems(),
       storeProblems: () => declared.storeProblems(),

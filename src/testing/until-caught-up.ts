@@ -46,7 +46,8 @@ export async function untilPosition(
 }
 
 /**
- * Waits until a version is active. Fails if its processor has stopped, and on timeout, with its state and the reason if it is held.
+ * Waits until a version is active, so that the application answers with it. Fails if its processor has stopped, and on timeout, with its state
+ * and the reason if it is held.
  *
  * @param version in the format of the command line: `cart_summary@2`
  */

@@ -34,7 +34,18 @@ test('rolling deployments behind a balancer do not affect clients: no failed mut
     const process = { name, url: await cli.url(), stopping: false };
     balancer.add(process);
     await until(async () => (await balancer.pick()).process === process);
+    await until(() => answers(process.url)); // it hears of the first activation a moment after the registry says so
     return { cli, process };
+  }
+
+  async function answers(url: string): Promise<boolean> {
+    const body = JSON.stringify({ query: '{ balances { totalCount } }' });
+    const response = await fetch(`${url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
+    return !(await response.text()).includes('errors');
   }
 
   async function mutate(field: string, input: string): Promise<void> {

@@ -50,6 +50,39 @@ test('a test waits for positions, versions and responses', async () => {
   await patient.untilAnswer(refold, question, { cartSummary: { status: 'Opened' } });
 });
 
+test('a process answers with the version that its status reports as active, even without notifications', async () => {
+  const own = await createTestDatabase();
+  // Without notifications connections are as if behind a pooler, so the database itself needs the usual settings.
+  await own.administer(`do $$ begin
+    execute (select string_agg(format('alter database %I set %s = %L', current_database(), name, boot_val), '; ')
+      from pg_settings where source = 'command line' and context = 'user');
+  end $$`);
+  const config = defineConfig({
+    projections: [cartSummaryV1, cartSummaryV2, customerProfileV1],
+    gateway: { port: 0 },
+    database: { url: own.url, notifications: false },
+    runtime: { ownership: 'lease' },
+  });
+  const gateway = await createRefold(config, { role: 'gateway', migrate: true });
+  const worker = await createRefold(config, { role: 'worker', name: 'worker' });
+  const step = { actor: 'test', reason: 'a test' };
+  const answers = async () => (await gateway.graphql(question)).errors === undefined;
+  try {
+    await patient.untilActive(gateway, 'cart_summary@2');
+    expect(await answers()).toBe(true);
+    await worker.lifecycle.rollback('cart_summary', step); // version 1 has no status
+    await patient.untilActive(gateway, 'cart_summary@1');
+    expect(await answers()).toBe(false);
+    await worker.lifecycle.activate('cart_summary', 2, step);
+    await patient.untilActive(gateway, 'cart_summary@2');
+    expect(await answers()).toBe(true);
+  } finally {
+    await gateway.stop();
+    await worker.stop();
+    await own.drop();
+  }
+});
+
 test('a test that relies on inline rows waits until they commit with appends', async () => {
   await patient.untilCaughtUp(refold);
   const of = async () => (await refold.status()).find(({ name }) => name === 'opened_cart')?.inline;

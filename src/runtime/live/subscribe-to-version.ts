@@ -1,7 +1,7 @@
 import { sameAccess } from '../../access.ts';
-import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { PositionToken } from '../../events/position-token.ts';
+import { notReady } from '../../projections/projection/not-ready.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { Pins, ServedVersion, VersionMap } from '../../projections/projection/version-map.ts';
 import type { LiveOptions } from '../../schema/contract/operation-context.ts';
@@ -133,21 +133,8 @@ async function isGone(db: Queryable, { position, anchor }: PositionToken): Promi
 
 /** @throws RefoldError `PROJECTION_NOT_READY` while no version is active */
 async function activeVersion({ versions, positions }: SubscriptionParts, declared: Projection): Promise<Projection> {
-  const served = versions.current().served.get(declared.name);
-  if (served?.active) return served.projection;
-  const { state, position, head, progress } = await positions.progress(served?.projection ?? declared);
-  throw new RefoldError(
-    'PROJECTION_NOT_READY',
-    state === 'active'
-      ? `The table of ${declared.id} can't be read. Ask again later.`
-      : `No version of ${declared.name} is active yet; ${declared.id} is ${state} at position ${position} of ${head}.`,
-    {
-      projection: declared.name,
-      version: declared.version,
-      state,
-      position: position.toString(),
-      head: head.toString(),
-      progress,
-    },
-  );
+  const { served } = versions.current();
+  const answering = served.get(declared.name) ?? { projection: declared, active: false, state: 'building' };
+  if (answering.active) return answering.projection;
+  throw notReady(answering, await positions.progress(answering.projection));
 }

@@ -1,6 +1,6 @@
 import { type FieldNode, type GraphQLResolveInfo, type OperationDefinitionNode, valueFromASTUntyped } from 'graphql';
-import { RefoldError } from '../../errors.ts';
 import { type GlobalPosition, laterPosition } from '../../events/global-position.ts';
+import { notReady } from '../../projections/projection/not-ready.ts';
 import type { ServedVersion, VersionMap } from '../../projections/projection/version-map.ts';
 import { relatedFilters } from '../../projections/queries/filter-columns.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
@@ -161,14 +161,7 @@ function typeNameIn(given: unknown): unknown {
   return typeof given === 'object' && given !== null && '__typename' in given ? given.__typename : undefined;
 }
 
-async function refuse({ projection }: ServedVersion, context: OperationContext): Promise<never> {
-  const { name, version, id } = projection;
-  const { state, position, head, progress } = await context.readModels.progress(projection);
-  const fields = { projection: name, version, state, position: String(position), head: String(head), progress };
-  const percent = Math.floor(progress * 100);
-  const why =
-    state === 'active'
-      ? `The table of ${id} can't be read`
-      : `${id} is ${state} and not active yet: ${percent} % done, at position ${position} of ${head}`;
-  throw new RefoldError('PROJECTION_NOT_READY', `${why}. Ask again later.`, fields);
+async function refuse(served: ServedVersion, { readModels, versions }: OperationContext): Promise<never> {
+  const now = versions.served.get(served.projection.name) ?? served;
+  throw notReady(now, await readModels.progress(now.projection));
 }

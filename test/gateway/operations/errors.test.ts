@@ -68,6 +68,9 @@ test('the error for a version that is not ready shows its progress', async () =>
     head: '0',
     progress: 1,
   });
+  expect(errors?.[0]?.message).toBe(
+    'parcel@1 is building and not active yet: 100 % done, at position 0 of 0. Ask again later.',
+  );
 });
 
 test("the error for a position that is not reached in time shows the version's position", async () => {
