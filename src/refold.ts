@@ -17,13 +17,11 @@ import type { VersionStatus } from './runtime/monitoring/status.ts';
 import type { ReactorOperations } from './runtime/reactors/reactor-operations.ts';
 import type { Rebuilds } from './runtime/rebuilds/rebuild-requests.ts';
 import { startRuntime } from './runtime/runtime.ts';
+import { migrateStores } from './runtime/stores/migrate-stores.ts';
 import type { Lifecycle } from './runtime/versions/lifecycle.ts';
 import type { Versions } from './runtime/versions/versions.ts';
-import { migrateStore } from './store/citus/place-store.ts';
 import { type DatabaseServer, startEmbeddedPostgres } from './store/embedded/embedded-postgres.ts';
 import type { EventLog } from './store/event-log.ts';
-import { isOutage } from './store/postgres/database-errors.ts';
-import { errorInStore } from './store/read-store.ts';
 import { migrate } from './store/server/migrate.ts';
 import { startTracing } from './tracing.ts';
 
@@ -148,7 +146,10 @@ export async function createReloadableRefold(config: Config, options: RefoldOpti
     const server = await databaseServer(config, logger);
     stops.push(() => server.stop());
     if (options.migrate ?? (development || config.database.url === undefined)) await migrate(server.url);
-    if (options.migrate ?? development) await migrateStores(config, logger);
+    if (options.migrate ?? development)
+      await migrateStores(config, server.url, {
+        onOutage: (name, error) => logger.warn({ err: error }, `the read store '${name}' could not be migrated`),
+      });
     const { createWorkMetrics } = await import('./runtime/monitoring/work-metrics.ts');
     const metrics = createWorkMetrics(logger);
     const runtime = await startRuntime({
@@ -227,18 +228,6 @@ async function databaseServer(config: Config, logger: Logger): Promise<DatabaseS
   const { url } = config.database;
   if (url !== undefined) return { url, stop: async () => {} };
   return startEmbeddedPostgres({ dataDir: embeddedDataDir, say: (line) => logger.info(line) });
-}
-
-/** A store that does not respond must not keep the others from starting. */
-async function migrateStores({ readStores }: Config, logger: Logger): Promise<void> {
-  for (const [name, store] of Object.entries(readStores)) {
-    try {
-      await migrateStore(store);
-    } catch (error) {
-      if (!isOutage(error)) throw errorInStore(name, error);
-      logger.warn({ err: error }, `the read store '${name}' could not be migrated`);
-    }
-  }
 }
 
 function neverInWorkers(): never {

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { createRefold } from '../../src/index.ts';
+import { createRefold, defineConfig } from '../../src/index.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { type CliResult, runCli, startCli } from '../support/cli.ts';
 import { runCliHere } from '../support/cli-here.ts';
@@ -297,7 +297,7 @@ describe('a database that is not migrated', () => {
   });
 });
 
-test('refold migrate refuses a read store that is the database of a log, and does not migrate it', async () => {
+test('refold migrate and a start that migrates refuse a read store that is the database of a log, and do not migrate it', async () => {
   const migrate = (url: string) =>
     refold(['migrate'], balances, { REFOLD_READ_STORES: JSON.stringify({ analytics: { url } }) });
   expectRefusal(
@@ -317,6 +317,15 @@ test('refold migrate refuses a read store that is the database of a log, and doe
   const applied = () => log.query({ text: 'select * from refold.migrations order by name' });
   const before = await applied();
   expectRefusal(await migrate(other.url), /^refold: The read store 'analytics': .*: It holds events, /m);
+  expect(await applied()).toEqual(before);
+  const config = {
+    database: { url: database.url },
+    readStores: { analytics: { url: other.url } },
+    gateway: { port: 0 },
+  };
+  await expect(createRefold(defineConfig({ projections: [], ...config }), { migrate: true })).rejects.toThrow(
+    /^The read store 'analytics': .*: It holds events, /,
+  );
   expect(await applied()).toEqual(before);
 });
 

@@ -1,16 +1,13 @@
 import { defineCommand } from 'citty';
 import type { Config } from '../../config/define-config.ts';
-import type { CheckedReadStore } from '../../config/read-store-options.ts';
 import { RefoldError } from '../../errors.ts';
-import { migrateStore } from '../../store/citus/place-store.ts';
+import { migrateStores } from '../../runtime/stores/migrate-stores.ts';
 import { createDatabase } from '../../store/postgres/database.ts';
-import { errorInStore } from '../../store/read-store.ts';
 import { grantsScript, type Roles } from '../../store/server/grants.ts';
 import { type MigrateOptions, migrate } from '../../store/server/migrate.ts';
-import { checkUnmigratedStore } from '../../store/server/store-check.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
-import { openDatabases, openServer } from '../shared/open-operation.ts';
+import { openServer } from '../shared/open-operation.ts';
 import { jsonArgument } from '../shared/version-argument.ts';
 
 export const migrateCommand = defineCommand({
@@ -75,29 +72,6 @@ export const migrateCommand = defineCommand({
     }
   }),
 });
-
-/** @throws RefoldError `DATABASE_UNSUITABLE`, before it is migrated, if a read store is the database of a log or of another read store */
-async function migrateStores(
-  config: Config,
-  url: string,
-  options: MigrateOptions,
-): Promise<Readonly<Record<string, readonly string[]>>> {
-  const databases = openDatabases(config, url);
-  const applied: Record<string, readonly string[]> = {};
-  try {
-    for (const { name, db } of databases.stores.apart) {
-      const store = config.readStores[name] as CheckedReadStore; // each is of the configuration
-      applied[name] = await checkUnmigratedStore(db)
-        .then(() => migrateStore(store, options))
-        .catch((error: unknown) => {
-          throw errorInStore(name, error);
-        });
-    }
-    return applied;
-  } finally {
-    await databases.close();
-  }
-}
 
 async function migrateOne(url: string, options: MigrateOptions): Promise<readonly string[]> {
   const db = createDatabase({ url, applicationName: 'refold-cli' });
