@@ -226,6 +226,7 @@ test('a move can be cancelled, asked for again, and taken back while the other s
   const app = await start({ projections: [balanceV1] });
   await active(app, 'balance@1');
   await open(app, 'a');
+  await caughtUp(app, 'balance@1');
   const gateway = await start({ projections: [balanceV1], role: 'gateway' });
   await app.stop();
   // Nobody builds it, so it is under way.
