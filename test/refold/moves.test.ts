@@ -140,6 +140,7 @@ test('whatever store is declared, a version stays where its rows are, and proces
   const app = await start({ projections: [balanceV1] });
   await active(app, 'balance@1');
   await open(app, 'a', 'b');
+  await caughtUp(app, 'balance@1');
   const declaresStore = await start({ projections: [inStore(balanceV1)] });
   expect(said).toContainEqual(
     "balance@1 is declared in the store 'analytics', and its rows are in another one. They answer from there. After a move, declare the store that it went to; 'refold rebuild balance@1 --store analytics' moves it to the one that is declared.",
