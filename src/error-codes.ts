@@ -50,7 +50,7 @@ export const refoldCodes = {
   PROJECTION_NOT_READY: {
     status: ofField,
     what: 'No version of the read model can answer: `progress` while a first version is building.',
-    why: "The first version is building, or its table can't be read.",
+    why: "The first version is building or became active a moment ago, or its table can't be read.",
     do: 'Ask again later.',
   },
   PROJECTION_SWITCHED: {
