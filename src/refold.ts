@@ -64,6 +64,7 @@ export interface Refold {
   readonly log: EventLog;
   /** The log as a source for your own consumers; see {@link createConsumer}. Stop them before the application. */
   readonly source: EventSource;
+  /** The steps of an operator. This process answers accordingly when a step is done; other processes within milliseconds. */
   readonly lifecycle: Lifecycle;
   /** Compares versions: what a version changes for clients, and which fields clients use. */
   readonly schemaEvolution: SchemaEvolution;

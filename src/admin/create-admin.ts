@@ -41,7 +41,7 @@ export interface AdminParts {
 
 type AdminRuntime = Pick<
   Runtime,
-  'db' | 'stores' | 'find' | 'log' | 'schemaEvolution' | 'reactors' | 'notifications' | 'storeProblems'
+  'db' | 'stores' | 'find' | 'lifecycle' | 'log' | 'schemaEvolution' | 'reactors' | 'notifications' | 'storeProblems'
 >;
 
 /** The admin API of a process. */
@@ -78,6 +78,9 @@ export function createAdmin(parts: AdminParts): Admin {
       stores: runtime.stores,
       get find() {
         return runtime.find;
+      },
+      get lifecycle() {
+        return runtime.lifecycle;
       },
       get log() {
         return runtime.log;

@@ -33,6 +33,7 @@ import { registerInStore } from './register-declarations.ts';
 import { maintainStore, maintainStoreApart } from './store-maintenance.ts';
 import { readsOfStores } from './stores/reads-of-stores.ts';
 import { createStoreFinder, lifecycleOfStores, type StoreFinder } from './stores/steps-of-stores.ts';
+import { knownWhenDone } from './versions/known-steps.ts';
 import { createLifecycle, type Lifecycle } from './versions/lifecycle.ts';
 import type { Versions } from './versions/versions.ts';
 
@@ -117,7 +118,10 @@ export function declareParts(shared: SharedParts, config: Config, maintained: Ma
     onAnswered: shared.outages.answered,
   });
   const find = createStoreFinder(stores, config);
-  const lifecycle = lifecycleOfStores(stores, find, (store) => createLifecycle(store.db, readSchema, config));
+  const lifecycle = knownWhenDone(
+    lifecycleOfStores(stores, find, (store) => createLifecycle(store.db, readSchema, config)),
+    shared.versions.refresh,
+  );
   const running = createRunningCount();
   let maintenance: Maintenance | undefined;
   return {

@@ -9,6 +9,7 @@ import { blockedBehind, readLetterGroups, readLetterPage } from '../../src/runti
 import { createOverviewReader } from '../../src/runtime/inspection/overview.ts';
 import { startRuntime } from '../../src/runtime/runtime.ts';
 import { createStoreFinder } from '../../src/runtime/stores/steps-of-stores.ts';
+import { createLifecycle } from '../../src/runtime/versions/lifecycle.ts';
 import { readLagTrend, readRuns } from '../../src/store/browsing/browse-runs.ts';
 import { readTableFacts } from '../../src/store/browsing/table-facts.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
@@ -127,7 +128,10 @@ test('with 200 versions, 50 processes and many dead letters, no statement visits
     config,
     schemaEvolution: createSchemaEvolution({ db: own, dbOf: async () => own, declarations: config }),
   };
-  const actions = createActions(application);
+  const actions = createActions({
+    ...application,
+    lifecycle: createLifecycle(own, config.database.readSchema, config),
+  });
   const long = { of: 'tally_7@1' };
   const reads: Record<string, () => Promise<unknown>> = {
     overview: () => createOverviewReader(application).read(),

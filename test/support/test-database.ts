@@ -42,6 +42,14 @@ export async function createTestDatabase({ role = 'runtime' }: TestDatabaseOptio
   };
 }
 
+/** For a test without notifications: its connections are as if behind a pooler, so the database itself needs the usual settings. */
+export function useUsualSettings(database: TestDatabase): Promise<void> {
+  return database.administer(`do $$ begin
+    execute (select string_agg(format('alter database %I set %s = %L', current_database(), name, boot_val), '; ')
+      from pg_settings where source = 'command line' and context = 'user');
+  end $$`);
+}
+
 /** Drops a database that a test has created itself, with its sessions. */
 export function dropDatabase(adminUrl: string, name: string): Promise<void> {
   return withClient(adminUrl, (client) => whenFree(client, dropping(name)));

@@ -7,7 +7,7 @@ import { createRefold, defineConfig, defineProjection, type Refold, t } from '..
 import { createDatabase } from '../../src/store/postgres/database.ts';
 import { untilActive, untilAnswer, untilCaughtUp, untilPosition } from '../../src/testing.ts';
 import * as patient from '../support/patient.ts';
-import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { createTestDatabase, type TestDatabase, useUsualSettings } from '../support/test-database.ts';
 
 const opened = defineProjection({
   name: 'opened_cart',
@@ -52,11 +52,7 @@ test('a test waits for positions, versions and responses', async () => {
 
 test('a process answers with the version that its status reports as active, even without notifications', async () => {
   const own = await createTestDatabase();
-  // Without notifications connections are as if behind a pooler, so the database itself needs the usual settings.
-  await own.administer(`do $$ begin
-    execute (select string_agg(format('alter database %I set %s = %L', current_database(), name, boot_val), '; ')
-      from pg_settings where source = 'command line' and context = 'user');
-  end $$`);
+  await useUsualSettings(own);
   const config = defineConfig({
     projections: [cartSummaryV1, cartSummaryV2, customerProfileV1],
     gateway: { port: 0 },

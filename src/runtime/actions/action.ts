@@ -8,6 +8,7 @@ import type { BoundedCount } from '../inspection/application.ts';
 import type { LetterChoice, LetterPlace } from '../inspection/letters.ts';
 import type { StoreFinder } from '../stores/steps-of-stores.ts';
 import type { TransitionReason } from '../versions/expect-version.ts';
+import type { Lifecycle } from '../versions/lifecycle.ts';
 
 /** What an action needs of the process. In development the declarations may be replaced, so read them each time. */
 export interface ActionServices {
@@ -16,6 +17,7 @@ export interface ActionServices {
   readonly stores: ReadStores;
   /** Finds the store of a version: its actions run there. */
   readonly find: StoreFinder;
+  readonly lifecycle: Lifecycle;
   readonly log: EventLog;
   readonly config: Config;
 }

@@ -4,7 +4,7 @@ import { versionName } from '../inspection/application.ts';
 import { canaryText } from '../versions/canary-steps.ts';
 import type { ActionDefinitions, ActionServices } from './action.ts';
 import { refusalOf, rehearsalOf } from './rehearse.ts';
-import { lifecycleOf, rehearsedLifecycleOf } from './version-actions.ts';
+import { rehearsedLifecycleOf } from './version-actions.ts';
 import { highestIfKnown, projectionBasis } from './version-basis.ts';
 
 const rehearsedStep = { actor: 'preview', reason: 'preview' };
@@ -35,7 +35,7 @@ export const rolloutActions: ActionDefinitions<Names> = {
     },
     async run(services, { version: id, percent, header, allowBreaking }, step) {
       const { name, version } = versionName(id);
-      await lifecycleOf(services).startCanary(name, version, { percent, header }, step, { allowBreaking });
+      await services.lifecycle.startCanary(name, version, { percent, header }, step, { allowBreaking });
       return { summary: `${id} answers ${canaryText({ percent, header })} of the clients.`, version: id };
     },
   },
@@ -51,7 +51,7 @@ export const rolloutActions: ActionDefinitions<Names> = {
       };
     },
     async run(services, { projection }, step) {
-      const { version } = await lifecycleOf(services).endCanary(projection, step);
+      const { version } = await services.lifecycle.endCanary(projection, step);
       return { summary: `${projection}@${version} is no longer a canary.`, version: `${projection}@${version}` };
     },
   },

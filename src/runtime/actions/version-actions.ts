@@ -1,4 +1,3 @@
-import type { ReadStore } from '../../store/read-store.ts';
 import { readVersion } from '../../store/registry/registry.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { versionName } from '../inspection/application.ts';
@@ -12,14 +11,10 @@ import { activeVersions, highestIfKnown, projectionBasis } from './version-basis
 
 const rehearsedStep = { actor: 'preview', reason: 'preview' };
 
-export function lifecycleOf(services: ActionServices, dbOf = ({ db }: ReadStore) => db): Lifecycle {
-  const { stores, find, config } = services;
-  return lifecycleOfStores(stores, find, (store) => createLifecycle(dbOf(store), config.database.readSchema, config));
-}
-
 /** A life in which every step is rolled back, in whatever store. */
-export function rehearsedLifecycleOf(services: ActionServices): Lifecycle {
-  return lifecycleOf(services, ({ db }) => rehearsalOf(db));
+export function rehearsedLifecycleOf({ stores, find, config }: ActionServices): Lifecycle {
+  const { readSchema } = config.database;
+  return lifecycleOfStores(stores, find, ({ db }) => createLifecycle(rehearsalOf(db), readSchema, config));
 }
 
 async function answeringText(db: Queryable, name: string): Promise<string> {
@@ -51,7 +46,7 @@ export const versionActions: ActionDefinitions<Names> = {
     },
     async run(services, { version: id, allowBreaking }, step) {
       const { name, version } = versionName(id);
-      await lifecycleOf(services).activate(name, version, step, { allowBreaking });
+      await services.lifecycle.activate(name, version, step, { allowBreaking });
       return { summary: `${id} is active.`, version: id };
     },
   },
@@ -80,7 +75,7 @@ export const versionActions: ActionDefinitions<Names> = {
     },
     async run(services, { projection }, step) {
       await planRollback(services.db, services.config, projection);
-      const { from, to } = await lifecycleOf(services).rollback(projection, step);
+      const { from, to } = await services.lifecycle.rollback(projection, step);
       return {
         summary: `${projection}@${to} answers again. ${projection}@${from} stays current and ready.`,
         version: `${projection}@${to}`,
@@ -108,7 +103,7 @@ export const versionActions: ActionDefinitions<Names> = {
     },
     async run(services, { version: id, graceHours }, step) {
       const { name, version } = versionName(id);
-      await lifecycleOf(services).retire(name, version, step, graceHours * 3600);
+      await services.lifecycle.retire(name, version, step, graceHours * 3600);
       return {
         summary: `${id} is retired; its table is dropped in ${graceHours} h. Remove its declaration.`,
         version: id,
@@ -140,7 +135,7 @@ export const versionActions: ActionDefinitions<Names> = {
     },
     async run(services, { version: id }, step) {
       const { name, version } = versionName(id);
-      await lifecycleOf(services).pause(name, version, step);
+      await services.lifecycle.pause(name, version, step);
       return { summary: `${id} is paused.`, version: id };
     },
   },
@@ -158,7 +153,7 @@ export const versionActions: ActionDefinitions<Names> = {
     },
     async run(services, { version: id }, step) {
       const { name, version } = versionName(id);
-      await lifecycleOf(services).resume(name, version, step);
+      await services.lifecycle.resume(name, version, step);
       return { summary: `${id} is resumed.`, version: id };
     },
   },
