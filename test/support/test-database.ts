@@ -42,11 +42,18 @@ export async function createTestDatabase({ role = 'runtime' }: TestDatabaseOptio
   };
 }
 
-/** For a test without notifications: its connections are as if behind a pooler, so the database itself needs the usual settings. */
+/**
+ * For a test without notifications: its connections are as if behind a pooler, so the database itself needs the usual settings. A server that
+ * has them already is left as it is.
+ */
 export function useUsualSettings(database: TestDatabase): Promise<void> {
-  return database.administer(`do $$ begin
-    execute (select string_agg(format('alter database %I set %s = %L', current_database(), name, boot_val), '; ')
-      from pg_settings where source = 'command line' and context = 'user');
+  return database.administer(`do $$ declare alteration text; begin
+    for alteration in
+      select format('alter database %I set %s = %L', current_database(), name, boot_val)
+      from pg_settings where source = 'command line' and context = 'user'
+    loop
+      execute alteration;
+    end loop;
   end $$`);
 }
 
