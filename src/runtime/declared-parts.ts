@@ -120,7 +120,11 @@ export function declareParts(shared: SharedParts, config: Config, maintained: Ma
   const find = createStoreFinder(stores, config);
   const lifecycle = knownWhenDone(
     lifecycleOfStores(stores, find, (store) => createLifecycle(store.db, readSchema, config)),
-    shared.versions.refresh,
+    {
+      refresh: shared.versions.refresh,
+      onError: (error) =>
+        shared.logger.warn({ err: error }, 'the registry could not be read after a step of an operator; trying again'),
+    },
   );
   const running = createRunningCount();
   let maintenance: Maintenance | undefined;

@@ -1,16 +1,20 @@
 import type { Lifecycle } from './lifecycle.ts';
 
+export interface KnownStepsOptions {
+  /** Reads the registries again. */
+  refresh(): Promise<void>;
+  /** Receives why that failed. The step is done all the same; the registries are read again within seconds. */
+  onError(error: unknown): void;
+}
+
 /**
  * The same lifecycle, except that this process knows of an operator's step when it is done: its next operation is answered accordingly, even if the
  * notification is still on its way.
- *
- * @param refresh reads the registries again
  */
-export function knownWhenDone(lifecycle: Lifecycle, refresh: () => Promise<void>): Lifecycle {
+export function knownWhenDone(lifecycle: Lifecycle, { refresh, onError }: KnownStepsOptions): Lifecycle {
   async function known<T>(step: Promise<T>): Promise<T> {
     const done = await step;
-    // The step is done, even if the connection was lost since. The registries are read periodically, which reports a failure.
-    await refresh().catch(() => {});
+    await refresh().catch(onError);
     return done;
   }
 
