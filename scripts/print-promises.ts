@@ -15,7 +15,7 @@ const systems = [
 
 /** A test, with the sentence above it that says what differs. */
 const promise =
-  /(?:^\/\*\* In another way: (?<difference>.*) \*\/\n)?^test\((?<quote>['"])(?<number>\d+)\. (?<promise>.*?)\k<quote>, /gm;
+  /(?:^\/\*\*(?:\n \*)? In another way: (?<difference>(?:(?!\*\/)[\s\S])*?)(?:\n)? \*\/\n)?^test\((?<quote>['"])(?<number>\d+)\. (?<promise>.*?)\k<quote>, /gm;
 
 const sections = await Promise.all(systems.map(section));
 const text = `<!-- Generated from the names of the tests in test/reference by \`npm run codegen\`. -->
@@ -34,7 +34,7 @@ async function section({ title, name, promises }: (typeof systems)[number]): Pro
   const rows = [...(await readFile(path, 'utf8')).matchAll(promise)].map(({ groups = {} }) => ({
     number: Number(groups.number),
     promise: groups.promise ?? '',
-    difference: sentence(groups.difference ?? 'None.'),
+    difference: sentence((groups.difference ?? 'None.').replaceAll(/\s*\n \* /g, ' ')),
   }));
   const missing = Array.from({ length: promises }, (_, index) => index + 1).filter(
     (number) => rows.filter((row) => row.number === number).length !== 1,

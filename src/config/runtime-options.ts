@@ -84,8 +84,8 @@ export interface AuditOptions {
 }
 
 /**
- * How long consumers wait between polls of the log if no notification arrives: `min` at first, then growing by `step` up to `max`, each ±
- * `jitter`.
+ * How long consumers wait between polls of the log if no notification arrives: `min` at first, then growing by `step` up to `max`, each
+ * shortened by a random share of up to `jitter`.
  */
 export interface PollingOptions {
   /** The shortest wait between two polls of the log, in milliseconds. @default 100 */
@@ -94,7 +94,7 @@ export interface PollingOptions {
   readonly max?: number;
   /** Milliseconds added after each poll that found nothing. @default 100 */
   readonly step?: number;
-  /** Random share of the interval, 0 to 1, added or subtracted to prevent processes from polling in lockstep. @default 0.2 */
+  /** The largest share by which a wait is shortened at random, 0 to 1. It prevents processes from polling in lockstep. @default 0.2 */
   readonly jitter?: number;
 }
 

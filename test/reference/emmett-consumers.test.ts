@@ -186,7 +186,10 @@ test('7. Retries depend on the kind of the error, with pauses that grow exponent
   for (const [index, pause] of pauses.entries()) expect(pause).toBeGreaterThanOrEqual(20 * 2 ** index - 1);
 });
 
-/** In another way: the buffer of each processor is bounded (`pageSize`, `bufferedPages`), and a slow one is read for apart from the others. */
+/**
+ * In another way: the buffer of each processor is bounded (`pageSize`, `bufferedPages`), and a slow one has a reader of its own. This is the
+ * only strategy; Emmett has others by choice.
+ */
 test('8. Back-pressure: the log is read only as far ahead of a slow processor as its buffer holds', async () => {
   const log = await logOf(100);
   let [furthest, ahead] = [0n, 0n];

@@ -173,6 +173,7 @@ test('3. A snapshot is taken of every nth event, where a state declares it', asy
   expect(await kept()).toEqual([{ family: 'order' }]);
 });
 
+/** In another way: two snapshots of each stream are kept. An older revision is folded from the first event. */
 test('4. Any revision of a stream is folded from the nearest snapshot', async () => {
   await placed('o4');
   for (let price = 11; price <= 40; price++) await rides.execute(adjustPrice, { orderId: 'o4', price: `${price}.00` });

@@ -1,5 +1,5 @@
 /** What waku promises of projections, by number. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import {
   beginning,
@@ -11,6 +11,7 @@ import {
   type ErrorPolicy,
   eventProcessor,
   type GlobalPosition,
+  type PollingOptions,
   type Refold,
   type RetryRule,
   t,
@@ -299,16 +300,33 @@ test('9. A projection is rebuilt by its name', async () => {
   await answers(shop, '{ plainCount(cartId: "w9") { items } }', { plainCount: { items: 9 } });
 });
 
+/** In another way: the jitter only shortens an interval, so that none is longer than the maximum. */
 test('10. The polling interval has a minimum, a maximum, a step and a jitter', async () => {
-  const polling = { min: 5, max: 20, step: 5, jitter: 0.5 };
-  expect(() => defineConfig({ runtime: { polling: { ...polling, max: 4 } } })).toThrow('is above max');
-  const process = await application.start({
-    projections: [itemCount('polled_count')],
-    database: { notifications: false },
-    runtime: { ownership: 'lease', polling },
-  });
-  await shop.log.append(added('w10', 10));
-  await answers(process, '{ polledCount(cartId: "w10") { items } }', { polledCount: { items: 10 } });
+  expect(() => defineConfig({ runtime: { polling: { min: 5, max: 4 } } })).toThrow('is above max');
+  const polled = (polling: PollingOptions) =>
+    application.start({
+      projections: [itemCount('polled_count')],
+      database: { notifications: false },
+      runtime: { ownership: 'lease', polling },
+    });
+  const timers = vi.spyOn(globalThis, 'setTimeout');
+  const random = vi.spyOn(Math, 'random');
+  const waits = () => timers.mock.calls.map(([, milliseconds]) => milliseconds);
+  try {
+    // No other timer of a process has these lengths.
+    const exact = await polled({ min: 13, max: 307, step: 222, jitter: 0 });
+    await until(() => [13, 235, 307].every((wait) => waits().includes(wait)));
+    await shop.log.append(added('w10', 10));
+    await answers(exact, '{ polledCount(cartId: "w10") { items } }', { polledCount: { items: 10 } });
+    await exact.stop();
+    random.mockReturnValue(0.5);
+    const shortened = await polled({ min: 307, max: 307, step: 1, jitter: 1 });
+    await until(() => waits().includes(153.5));
+    await shortened.stop();
+  } finally {
+    timers.mockRestore();
+    random.mockRestore();
+  }
 });
 
 test('11. A position that is not committed yet is never skipped, and one that is rolled back is not waited for', async () => {

@@ -8,7 +8,7 @@ import { checkStoreConnections } from '../../config/read-store-options.ts';
 /** A configuration under which the admin page is served, and the path at which the user finds it. */
 export interface WithAdmin<C> {
   readonly config: C;
-  /** Such as `/admin/#token=…`. The fragment is not sent to any server, so the token is in no log. Undefined if it is not served. */
+  /** Such as `/admin/#token=…`. Browsers do not send the fragment to any server. Undefined if it is not served. */
   readonly adminPath: string | undefined;
 }
 

@@ -71,6 +71,17 @@ function next(activation: ActivationOptions, wrong: readonly string[] = []): Pro
   });
 }
 
+/** Waits for the activator, as any version with a condition. */
+const checkedAfter = defineProjection({
+  name: 'opened',
+  version: 1,
+  events: account,
+  table: { accountId: t.text().primaryKey(), owner: t.text() },
+  key: (event) => event.streamId,
+  evolve: { Opened: (_, event) => ({ owner: event.payload.owner }) },
+  activation: { minReadySeconds: 0.001 },
+});
+
 /** Without the amount, and with a count of another type. */
 function breaking(activation: ActivationOptions = {}): Projection {
   return defineProjection({
@@ -230,8 +241,12 @@ test('a version waits at ready while its next event is older than its declaratio
   const db = createDatabase({ url: setting.database.url });
   const runtime = await db.transaction(async (tx) => {
     await tx.query({ text: 'lock table read_models.balance_v2' });
-    const waiting = await start(balanceV1, next({ maxLagSeconds: 0 }));
+    const waiting = await start(balanceV1, next({ maxLagSeconds: 0 }), checkedAfter);
     await until(async () => (await status(waiting, 2))?.processor === 'running');
+    // The versions that wait are checked in the order of their declarations, so balance@2 has been checked when this one is active.
+    await until(async () =>
+      (await waiting.status()).some(({ name, state }) => name === checkedAfter.name && state === 'active'),
+    );
     expect(await status(waiting, 2)).toMatchObject({ state: 'ready', lag: 1n });
     return waiting;
   });
