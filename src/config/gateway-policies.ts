@@ -5,7 +5,7 @@ import type { OptionRule } from './option-rules.ts';
 export interface CorsOptions {
   /** The allowed origins as browsers send them, such as `https://shop.example.com`. Pages of these origins may open WebSockets too. */
   readonly origins: readonly string[];
-  /** Whether requests may include cookies. @default false */
+  /** Whether requests and WebSockets of these pages may include cookies. Otherwise Refold ignores their cookies. @default false */
   readonly credentials?: boolean;
 }
 

@@ -16,7 +16,7 @@ import { createGatewayMetrics, createRefusalCounter } from './gateway-metrics.ts
 import { withOrderedTypes } from './http/accepted-types.ts';
 import { refuseAdmin } from './http/admin-page.ts';
 import { useBodyLimit } from './http/body-limit.ts';
-import { crossOriginRules, withCrossOrigin } from './http/cross-origin.ts';
+import { dropForeignCookies, withCrossOrigin } from './http/cross-origin.ts';
 import { useCsrfPrevention } from './http/csrf-prevention.ts';
 import { useGraphiql } from './http/graphiql.ts';
 import { listen } from './http/http-server.ts';
@@ -165,13 +165,12 @@ export async function createGateway(given: GatewayParts): Promise<Gateway> {
   let closing: Promise<void> | undefined;
   const hurry = new AbortController();
 
-  const crossOrigin = crossOriginRules(options.cors);
   const yoga: Yoga = createYoga({
     graphqlEndpoint: '/graphql',
     healthCheckEndpoint: '#', // disables yoga's check, because no request URL ends with '#'; useReadiness handles it
     graphiql: false,
     landingPage: false,
-    cors: crossOrigin,
+    cors: false, // withCrossOrigin
     batching: false,
     multipart: false,
     parserAndValidationCache: { documentCache: createDocumentCache(), errorCache: createDocumentCache() },
@@ -246,7 +245,7 @@ export async function createGateway(given: GatewayParts): Promise<Gateway> {
       withKnownHosts(isKnownHost),
       ...(given.admin ?? [refuseAdmin]),
       withOrderedTypes,
-      withCrossOrigin(crossOrigin),
+      withCrossOrigin(options.cors),
       singleConnections.handler,
       eventStreams.handler,
       answerPlainPosts(yoga, { ...transport, isCompressed: options.compression, compiled }),
@@ -260,6 +259,7 @@ export async function createGateway(given: GatewayParts): Promise<Gateway> {
     throw error;
   });
   http.server.on('upgrade', (request, socket, head) => {
+    dropForeignCookies(request, options.cors);
     if (!isKnownHost(request)) refuseUpgrade(socket, '403 Forbidden');
     else if (URL.parse(request.url ?? '', http.url)?.pathname === '/graphql') webSockets.upgrade(request, socket, head);
     else refuseUpgrade(socket, '404 Not Found');

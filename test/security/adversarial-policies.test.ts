@@ -14,7 +14,7 @@ let target: Target;
 beforeAll(async () => {
   target = await startTarget({
     federation: true,
-    cors: { origins: [site], credentials: true },
+    cors: { origins: [site, 'https://desk.example'], credentials: true },
     persistedOperations: { documents: { [hash]: known } },
   });
 });
@@ -118,8 +118,7 @@ test.each([
   for (const method of ['OPTIONS', 'POST']) {
     const reply = await sendHttp(target, { method, headers, ...(method === 'POST' ? { body } : {}) });
     expectNoLeak(reply.all);
-    expect(/^access-control-allow-origin\n(.*)$/im.exec(reply.all)?.[1]).not.toBe(origin);
-    expect(reply.all).not.toMatch(/^access-control-allow-origin\n\*$/im);
+    expect(reply.all).not.toMatch(/^access-control-allow/im);
   }
 });
 

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip, zstdCompress } from 'node:zlib';
 import type { Plugin } from 'graphql-yoga';
@@ -51,12 +52,14 @@ export function varyByEncoding(vary: string | undefined | null): string {
 /** Compresses yoga's complete responses. Streams have no length and are sent as they come. */
 export function useCompression(): Plugin {
   return {
-    async onResponse({ request, response, setResponse, fetchAPI }) {
+    async onResponse({ request, response, setResponse, fetchAPI, serverContext }) {
       const { headers, status, statusText } = response;
+      const { res } = serverContext as { readonly res?: ServerResponse }; // from the adapter for node:http
       const length = Number(headers.get('content-length') ?? 0);
       // If it varies by encoding already, an encoding was chosen before.
       if (length < leastCompressed || headers.get('vary')?.includes('accept-encoding')) return;
-      headers.set('vary', varyByEncoding(headers.get('vary')));
+      // The header that is set here replaces the one for cross-origin requests.
+      headers.set('vary', varyByEncoding(headers.get('vary') ?? res?.getHeader('vary')?.toString()));
       const encoding = acceptedEncoding(request.headers.get('accept-encoding'));
       if (!encoding) return;
       const body = await compress(encoding, new Uint8Array(await response.arrayBuffer()));

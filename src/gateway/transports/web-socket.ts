@@ -11,6 +11,7 @@ import { isUnavailable } from '../policies/authentication.ts';
 import type { ConcurrencyLimit } from '../policies/concurrency-limit.ts';
 import type { RequestPolicies } from '../policies/request-policies.ts';
 import type { ClientOf } from '../requests/client.ts';
+import { isOwnOrigin } from '../requests/own-origin.ts';
 import type { TransportContext } from '../requests/transport-context.ts';
 import type { CanaryChoice } from '../rollout/canary.ts';
 import { ClientSubscription } from '../subscriptions/subscription.ts';
@@ -253,8 +254,7 @@ function withPlainErrors({ data, errors, extensions }: Result): FormattedExecuti
 
 /** Browsers let a page of any site open a WebSocket to any other site, cookies included. The `origin` header names the site. */
 function isExpected({ headers }: IncomingMessage, origins: readonly string[]): boolean {
-  if (headers.origin === undefined || origins.includes(headers.origin)) return true;
-  return URL.parse(headers.origin)?.host === headers.host;
+  return headers.origin === undefined || origins.includes(headers.origin) || isOwnOrigin(headers);
 }
 
 /** Refuses a request to upgrade to a WebSocket with an HTTP status. */
