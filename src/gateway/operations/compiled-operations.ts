@@ -114,7 +114,7 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
       const coerced = coerceVariables(schema, operation, params.variables ?? {});
       const query = coerced && compiledOf(served, known, coerced)?.query(coerced);
       if (!query || query.reads.some(({ projection }) => services.executes?.(projection))) return undefined;
-      checkCost(operation, { document, variableValues: params.variables }, schema, maxCost);
+      checkCost(operation, { document, coerced: () => coerced }, schema, maxCost);
       const viewer = await policies.authenticateAndLimit(transport);
       const seen = { type: operation.operation, name: operation.name?.value };
       const work = async () => services.answer?.(restrict(query, viewer), versions);

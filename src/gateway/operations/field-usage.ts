@@ -1,6 +1,7 @@
 import type { DocumentNode, GraphQLSchema, OperationDefinitionNode } from 'graphql';
 import type { Pins } from '../../projections/projection/version-map.ts';
 import { addVariablesUsage, documentUsage } from '../../schema/analysis/document-usage.ts';
+import { sentVariables } from '../../schema/contract/sent-variables.ts';
 import { headerOf, type TransportContext } from '../requests/transport-context.ts';
 import type { GatewayServices } from './gateway-services.ts';
 
@@ -26,7 +27,7 @@ export function countUsage(
   let more = nothing;
   if (usage.variables.length > 0) {
     const found = new Set<string>();
-    addVariablesUsage(usage, variables, found);
+    addVariablesUsage(usage, sentVariables(operation, variables), found);
     more = found;
   }
   count({ ...clientOf(transport), pins: pinsText(pins) }, usage.paths, more);

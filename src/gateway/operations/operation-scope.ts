@@ -9,6 +9,7 @@ import type { Guard } from '../../schema/access/guard.ts';
 import { restrictLive } from '../../schema/access/restricted-live.ts';
 import { restrictReads } from '../../schema/access/restricted-reads.ts';
 import { needsSnapshot } from '../../schema/analysis/operation-reads.ts';
+import { coerceVariables } from '../../schema/contract/graphql-release.ts';
 import type { LiveReadModels, OperationContext, ReadModels } from '../../schema/contract/operation-context.ts';
 import { demandedAfter } from '../../schema/fields/after-directive.ts';
 import { checkDepth } from '../../schema/values/storable-input.ts';
@@ -90,12 +91,12 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
     checkDepth(args.variableValues);
     const demanded = demandedAfter(operation, args.variableValues, header('refold-after'));
     if (operation) {
-      checkCost(operation, args, context.served.schema, maxCost);
-      if (services.usage) {
-        const { document, variableValues } = args;
-        const { schema, pins } = context.served;
-        countUsage(services.usage, context, { schema, document, operation, variables: variableValues ?? {}, pins });
-      }
+      const { schema, pins } = context.served;
+      const { document } = args;
+      const variables = args.variableValues ?? {};
+      const coerced = () => coerceVariables(schema, operation, variables);
+      checkCost(operation, { document, coerced }, schema, maxCost);
+      if (services.usage) countUsage(services.usage, context, { schema, document, operation, variables, pins });
     }
     if (demanded) await checkToken(demanded);
     if (operation?.operation === 'mutation' && context.res) beginMutation(context.res);

@@ -7,11 +7,12 @@ import {
   type OperationDefinitionNode,
   visit,
 } from 'graphql';
-import { operationCost } from '../../schema/analysis/operation-cost.ts';
+import { lengthArguments, operationCost } from '../../schema/analysis/operation-cost.ts';
 
 interface Args {
   readonly document: DocumentNode;
-  readonly variableValues?: Readonly<Record<string, unknown>> | null | undefined;
+  /** Returns the coerced variables; undefined if they do not fit, so the executor refuses the operation. */
+  readonly coerced: () => Readonly<Record<string, unknown>> | undefined;
 }
 
 // Yoga caches parsed documents. The cost of one differs only if it depends on variables.
@@ -32,7 +33,7 @@ export function checkCost(
   );
 }
 
-function costOf(operation: OperationDefinitionNode, { document, variableValues }: Args, schema: GraphQLSchema): number {
+function costOf(operation: OperationDefinitionNode, { document, coerced }: Args, schema: GraphQLSchema): number {
   const costs = known.get(schema) ?? new WeakMap<OperationDefinitionNode, number>();
   known.set(schema, costs);
   const before = costs.get(operation);
@@ -42,7 +43,9 @@ function costOf(operation: OperationDefinitionNode, { document, variableValues }
       .filter((definition): definition is FragmentDefinitionNode => definition.kind === Kind.FRAGMENT_DEFINITION)
       .map((fragment) => [fragment.name.value, fragment]),
   );
-  const cost = operationCost({ schema, operation, fragments, variables: variableValues ?? {} });
+  const variables = coerced();
+  if (!variables) return 0;
+  const cost = operationCost({ schema, operation, fragments, variables });
   if (!lengthsVary(document)) costs.set(operation, cost);
   return cost;
 }
@@ -62,5 +65,3 @@ function lengthsVary(document: DocumentNode): boolean {
   varying.set(document, vary);
   return vary;
 }
-
-const lengthArguments = new Set(['first', 'last', 'ids', 'representations']);

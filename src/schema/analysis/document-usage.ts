@@ -49,7 +49,7 @@ export function documentUsage(
   return usage;
 }
 
-/** Adds the elements in the values of variables: fields of inputs and enum values. */
+/** Adds the elements in the values of variables, as `sentVariables` returns them: fields of inputs and enum values. */
 export function addVariablesUsage(
   { variables }: DocumentUsage,
   values: Readonly<Record<string, unknown>>,
@@ -63,6 +63,8 @@ function usageOf(schema: GraphQLSchema, document: DocumentNode, operation: Opera
   const typeInfo = new TypeInfo(schema);
   const waiting = new Set<string>();
   const visitor = visitWithTypeInfo(typeInfo, {
+    // A default counts like a sent value, if none is sent: see addVariablesUsage.
+    VariableDefinition: ({ defaultValue: _, ...definition }) => definition,
     Field({ name }) {
       const parent = typeInfo.getParentType();
       if (parent && !name.value.startsWith('__')) paths.add(`${parent.name}.${name.value}`);

@@ -14,9 +14,8 @@ import {
   type NamedTypeNode,
   type OperationDefinitionNode,
   type SelectionSetNode,
-  type ValueNode,
-  valueFromASTUntyped,
 } from 'graphql';
+import { argumentValues } from '../contract/graphql-release.ts';
 import { defaultPageSize } from '../values/page-arguments.ts';
 import { ownFields } from './own-fields.ts';
 
@@ -25,8 +24,12 @@ export interface CostedOperation {
   readonly schema: GraphQLSchema;
   readonly operation: OperationDefinitionNode;
   readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
+  /** Coerced, as the resolvers get them: with defaults, and with a list for a single value. */
   readonly variables: Readonly<Record<string, unknown>>;
 }
+
+/** The arguments that say how many rows a field may read. */
+export const lengthArguments: ReadonlySet<string> = new Set(['first', 'last', 'ids', 'representations']);
 
 /**
  * Returns the maximum number of rows that an operation may read: 1 for each lookup, id, aggregate and count; the page size for each list,
@@ -71,13 +74,19 @@ function fragmentCost(name: string, parent: GraphQLCompositeType, costed: Costed
 function fieldCost(node: FieldNode, parent: GraphQLCompositeType, costed: CostedOperation, known: Known): number {
   const field = isObjectType(parent) || isInterfaceType(parent) ? parent.getFields()[node.name.value] : undefined;
   const type = field && getNamedType(field.type);
-  if (field?.name === 'totalCount' && parent.name.endsWith('Connection')) return 1;
-  if (!node.selectionSet || !isCompositeType(type)) return 0;
+  const isPage = isPartOfPage(parent);
+  if (field?.name === 'totalCount' && isPage) return 1;
+  if (!node.selectionSet || !field || !isCompositeType(type)) return 0;
   const below = costOf(node.selectionSet, type, costed, known);
   // Inside a page; its rows were counted at the field that returns the page.
-  if (/(?:Connection|Edge)$/.test(parent.name)) return below;
-  const rows = rowsOf(node, field, costed);
-  return rows * (1 + below);
+  return isPage ? below : rowsOf(node, field, costed) * (1 + below);
+}
+
+/** Whether it is a connection or an edge. A row may have such a name too, but not these fields. */
+function isPartOfPage(type: GraphQLCompositeType): boolean {
+  if (!isObjectType(type) || !/(?:Connection|Edge)$/.test(type.name)) return false;
+  const fields = type.getFields();
+  return 'pageInfo' in fields || ('cursor' in fields && 'node' in fields);
 }
 
 /** On a row of any type (`node`), fragments select by type. All of them are counted, as if each row were of every type. */
@@ -90,35 +99,33 @@ function typeOf(
   return type && isCompositeType(type) ? type : parent;
 }
 
-function rowsOf(node: FieldNode, field: GraphQLField<unknown, unknown> | undefined, costed: CostedOperation): number {
-  if (field?.args.some(({ name }) => name === 'first')) return pageLength(node, costed);
+function rowsOf(node: FieldNode, field: GraphQLField<unknown, unknown>, costed: CostedOperation): number {
+  const args = field.args.filter(({ name }) => lengthArguments.has(name));
+  const given = args.length === 0 ? {} : lengthsOf({ ...field, args }, node, costed);
+  // A page size that is out of range is refused elsewhere, with a better message.
+  if (args.some(({ name }) => name === 'first')) return Math.max(given.first ?? given.last ?? defaultPageSize, 0);
   // The application's own list: it has the length of a page, unless its resolver says otherwise.
-  if (field && isPlural(field) && ownFields(costed.schema).leading.has(field)) return defaultPageSize;
-  const listed = field?.args.find(({ name }) => name === 'ids' || name === 'representations');
-  const value = listed && node.arguments?.find(({ name }) => name.value === listed.name)?.value;
-  const given = value && valueFromASTUntyped(value, costed.variables);
-  return Array.isArray(given) ? given.length : 1;
+  if (isPlural(field) && ownFields(costed.schema).leading.has(field)) return defaultPageSize;
+  const listed = given.ids ?? given.representations;
+  return Array.isArray(listed) ? listed.length : 1;
+}
+
+interface Lengths {
+  readonly first?: number | null;
+  readonly last?: number | null;
+  readonly ids?: unknown;
+  readonly representations?: unknown;
+}
+
+/** Arguments that can't be coerced refuse their field, so it reads nothing. */
+function lengthsOf(field: GraphQLField<unknown, unknown>, node: FieldNode, { variables }: CostedOperation): Lengths {
+  try {
+    return argumentValues(field, node, variables);
+  } catch {
+    return {};
+  }
 }
 
 function isPlural({ type }: GraphQLField<unknown, unknown>): boolean {
   return isListType(getNullableType(type)) || getNamedType(type).name.endsWith('Connection');
-}
-
-function pageLength(node: FieldNode, costed: CostedOperation): number {
-  const lengths = (node.arguments ?? [])
-    .filter(({ name }) => name.value === 'first' || name.value === 'last')
-    .map(({ value }) => numberIn(value, costed))
-    .filter((value) => value !== undefined);
-  // A page size that is out of range is refused elsewhere, with a better message.
-  return Math.max(lengths[0] ?? defaultPageSize, 0);
-}
-
-function numberIn(value: ValueNode, { variables, operation }: CostedOperation): number | undefined {
-  if (value.kind === Kind.INT) return Number(value.value);
-  if (value.kind !== Kind.VARIABLE) return undefined;
-  const name = value.name.value;
-  const given = variables[name];
-  if (given !== undefined) return typeof given === 'number' ? given : undefined;
-  const declared = operation.variableDefinitions?.find(({ variable }) => variable.name.value === name);
-  return declared?.defaultValue?.kind === Kind.INT ? Number(declared.defaultValue.value) : undefined;
 }

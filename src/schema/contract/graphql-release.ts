@@ -37,7 +37,7 @@ export function coerceVariables(
   { variableDefinitions }: OperationDefinitionNode,
   sent: Variables,
 ): Variables | undefined {
-  const result = getVariableValues(schema, variableDefinitions ?? [], sent);
+  const result = getVariableValues(schema, variableDefinitions ?? [], sent, { maxErrors: 1 }); // one is enough to refuse it
   if (!is17) return result.coerced;
   const { variableValues } = result as { readonly variableValues?: { readonly coerced: Variables } };
   return variableValues?.coerced;

@@ -5,11 +5,11 @@ import {
   GraphQLSchema,
   isScalarType,
   type OperationDefinitionNode,
-  valueFromASTUntyped,
 } from 'graphql';
 import { laterToken, type PositionToken, parseToken } from '../../events/position-token.ts';
 import { scalars } from '../builder/scalars.ts';
 import { directiveValues } from '../contract/graphql-release.ts';
+import { sentVariables } from '../contract/sent-variables.ts';
 import { badInput } from '../values/canonical-input.ts';
 
 /** `query @after(position: "1042")`: the result must include everything up to this position of the log. */
@@ -44,19 +44,10 @@ export function demandedAfter(
   header: string | null | undefined,
 ): PositionToken | null {
   const directive = operation?.directives?.length
-    ? directiveValues(standalone, operation, { ...defaultsOf(operation), ...variables })?.position
+    ? directiveValues(standalone, operation, sentVariables(operation, variables))?.position
     : undefined;
   const demands = [directive, header].filter((demand) => demand !== undefined && demand !== null).map(tokenIn);
   return demands.length === 0 ? null : demands.reduce(laterToken);
-}
-
-/** The defaults of an operation's variables, as clients would send them. */
-function defaultsOf({ variableDefinitions = [] }: OperationDefinitionNode): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(
-    variableDefinitions.flatMap(({ variable, defaultValue }) =>
-      defaultValue ? [[variable.name.value, valueFromASTUntyped(defaultValue)]] : [],
-    ),
-  );
 }
 
 /** A literal is already parsed; a variable is as the client sent it. */

@@ -28,10 +28,18 @@ describe('the cost of an operation', () => {
       {},
     ],
     ['many ids', 'query ($ids: [ID!]!) { nodes(ids: $ids) { id } }', { ids: new Array(501).fill('x') }],
+    ['many ids by a default', `query ($ids: [ID!]! = [${'"x" '.repeat(501)}]) { nodes(ids: $ids) { id } }`, {}],
+    [
+      'many entities by a default',
+      `query ($of: [_Any!]! = [${'{ __typename: "Parcel", parcelId: "x" } '.repeat(501)}]) { _entities(representations: $of) { __typename } }`,
+      {},
+    ],
+    ['a list to watch by a default', 'subscription ($n: Int = 501) { parcels(first: $n) { position } }', {}],
     ['groups', '{ parcelsGrouped(by: [status], first: 501) { count } }', {}],
     ['a list to watch', 'subscription { parcels(first: 501) { position } }', {}],
   ])('is refused above the limit: %s', async (_, query, variables) => {
-    const { post } = await startGateway({ options: { maxCost } });
+    // Long literals need more tokens than the default allows.
+    const { post } = await startGateway({ options: { maxCost, federation: true, maxTokens: 10_000 } });
     expect(codes(await post(query, variables))).toEqual(['QUERY_TOO_COMPLEX']);
   });
 

@@ -1,6 +1,7 @@
 import { buildSchema, getOperationAST, parse, validate } from 'graphql';
 import { expect, test } from 'vitest';
 import { addVariablesUsage, documentUsage } from '../../../src/schema/analysis/document-usage.ts';
+import { sentVariables } from '../../../src/schema/contract/sent-variables.ts';
 
 const schema = buildSchema(`
   enum Status { OPEN CLOSED }
@@ -20,7 +21,7 @@ function asked(query: string, variables: Record<string, unknown> = {}): string[]
   if (!operation) throw new Error('one operation');
   const usage = documentUsage(schema, document, operation);
   const paths = new Set(usage.paths);
-  addVariablesUsage(usage, variables, paths);
+  addVariablesUsage(usage, sentVariables(operation, variables), paths);
   expect(documentUsage(schema, document, operation)).toBe(usage);
   return [...paths].toSorted();
 }
@@ -79,4 +80,23 @@ test('values of variables count like literals in the document', () => {
     'Status.OPEN',
     'Total.max',
   ]);
+});
+
+test.each([
+  ['Filter', '{ status: OPEN, and: [{ total: { min: 1 } }] }', '{ name: "x" }', 'carts(where: VALUE) { id }'],
+  ['Status', 'CLOSED', 'OPEN', 'carts(order: VALUE) { id }'],
+  ['[Status!]', '[OPEN CLOSED]', '[]', 'carts(where: { statuses: VALUE }) { id }'],
+])('a %s counts the same, whether it is literal, a variable or a default that is used', (type, literal, other, field) => {
+  const sent = JSON.parse(
+    literal
+      .replaceAll(/(\w+):/g, '"$1":')
+      .replaceAll(/\b(OPEN|CLOSED)\b/g, '"$1"')
+      .replace('" "', '", "'),
+  );
+  const asVariable = `{ ${field.replace('VALUE', '$v')} }`;
+  const named = [type.replaceAll(/\W/g, '')];
+  const expected = [...new Set([...asked(`{ ${field.replace('VALUE', literal)} }`), ...named])].toSorted();
+  expect(asked(`query ($v: ${type}) ${asVariable}`, { v: sent })).toEqual(expected);
+  expect(asked(`query ($v: ${type} = ${literal}) ${asVariable}`)).toEqual(expected);
+  expect(asked(`query ($v: ${type} = ${other}) ${asVariable}`, { v: sent })).toEqual(expected);
 });
