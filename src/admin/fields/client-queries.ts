@@ -10,16 +10,7 @@ import { requireRight } from '../access/require-right.ts';
 import { builder } from '../types/builder.ts';
 import { ClientPage, FieldUsagePage, SchemaChanges } from '../types/client-types.ts';
 import { VersionDiff } from '../types/comparison-types.ts';
-import { cursor, isNumber, isText, pageSize, placeAt } from '../types/cursors.ts';
-
-const usualDays = 30;
-const mostDays = 366;
-
-function daysOf(days: number | null | undefined): number {
-  const given = days ?? usualDays;
-  if (given >= 1 && given <= mostDays) return given;
-  throw new RefoldError('BAD_USER_INPUT', `'days' is from 1 to ${mostDays}, found ${given}.`);
-}
+import { cursor, daysOf, isNumber, isText, pageSize, placeAt, usualDays } from '../types/cursors.ts';
 
 /** Without the values of columns that are personal or have an access rule in either version. */
 function shownSamples({ samples }: VersionDifference, versions: readonly Projection[]): VersionDifference['samples'] {

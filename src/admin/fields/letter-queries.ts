@@ -3,7 +3,7 @@ import { readLetter, readLetterGroups, readLetterPage } from '../../runtime/insp
 import { readDiscardPage } from '../../store/browsing/browse-letters.ts';
 import { DeadLetterFilter, letterFilter } from '../types/action-types.ts';
 import { builder } from '../types/builder.ts';
-import { cursor, isKeyPlace, isLetterPlace, pageSize, placeAt } from '../types/cursors.ts';
+import { cursor, isDiscardPlace, isLetterPlace, pageSize, placeAt } from '../types/cursors.ts';
 import { DeadLetter, DeadLetterGroups, DeadLetterPage, DiscardPage } from '../types/letter-types.ts';
 import { DeadLetterGrouping } from '../types/shared-types.ts';
 
@@ -49,7 +49,7 @@ builder.queryFields((t) => ({
     args: { version: t.arg.id({ required: true }), first: t.arg.int({ defaultValue: 50 }), after: t.arg.string() },
     resolve: async (_, { version, first, after }, { services }) => {
       const limit = pageSize(first, 50);
-      const place = placeAt(after, isKeyPlace)?.key as readonly [bigint, string] | undefined; // written below
+      const place = placeAt(after, isDiscardPlace)?.key;
       const items = await readDiscardPage(await dbOfVersion(services.application, version), {
         ...versionName(version),
         after: place ?? null,

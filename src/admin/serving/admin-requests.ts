@@ -2,9 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { HttpHandler } from '../../gateway/requests/http-handler.ts';
 import type { AuditFilter } from '../../runtime/inspection/audit-log.ts';
-import { isOutage } from '../../store/postgres/database-errors.ts';
+import { isOutage, isRefusedValue } from '../../store/postgres/database-errors.ts';
 import type { RecognizeCaller } from '../access/recognize-caller.ts';
 import type { Caller } from '../access/require-right.ts';
+import { refusedValue } from './mask-errors.ts';
 
 export interface AdminRequestsOptions {
   readonly recognize: RecognizeCaller;
@@ -56,6 +57,7 @@ export function handleAdminRequests({ recognize, operate, audit, logger }: Admin
     const url = URL.parse(req.url ?? '', 'http://gateway');
     if (url?.pathname !== '/admin/graphql' && url?.pathname !== '/admin/audit.csv') return next(req, res);
     answer(req, res, url).catch((error: unknown) => {
+      if (!res.headersSent && isRefusedValue(error)) return refuse(res, 400, 'BAD_USER_INPUT', refusedValue(error));
       logger.error({ err: error }, 'a request of the admin API failed');
       if (res.headersSent) res.destroy();
       else if (isOutage(error))

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { GraphQLError } from 'graphql';
 import type { Logger } from 'pino';
 import { RefoldError, type RefoldErrorCode } from '../../errors.ts';
-import { databaseAddress, sqlStateOf } from '../../store/postgres/database-errors.ts';
+import { databaseAddress, isRefusedValue, sqlStateOf } from '../../store/postgres/database-errors.ts';
 import { errorInStore, type ReadStore } from '../../store/read-store.ts';
 
 // Their messages are for operators, who may see all of them.
@@ -56,6 +56,7 @@ export function createAdminErrorMask(
           'The connection to the database was lost while the action was committed, so it may be done. Look into the audit log before you repeat it.',
           { code },
         );
+      if (isRefusedValue(cause)) return restated(refusedValue(cause), { code: 'BAD_USER_INPUT' });
       const sqlState = fields.sqlState ?? sqlStateOf(cause);
       if (sqlState === statementTimeout)
         return restated(
@@ -80,6 +81,11 @@ export function createAdminErrorMask(
       errorId,
     });
   };
+}
+
+/** All values of the statements of the admin API come from arguments, or were stored before. */
+export function refusedValue({ message }: RefoldError): string {
+  return `The database refuses a value of the arguments: ${message}.`;
 }
 
 function rootCause(error: unknown): unknown {

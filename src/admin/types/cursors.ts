@@ -49,6 +49,11 @@ export function isAuditPlace(place: unknown): place is AuditPlace {
   );
 }
 
+export function isDiscardPlace(place: unknown): place is { readonly key: readonly [bigint, string] } {
+  const key = isKeyPlace(place) && Array.isArray(place.key) ? place.key : [];
+  return isBigint(key[0]) && isText(key[1]);
+}
+
 export interface KeyPlace {
   readonly key: unknown;
 }
@@ -65,4 +70,14 @@ export function pageSize(first: number | null | undefined, usual: number): numbe
   const size = first ?? usual;
   if (size >= 1 && size <= mostItems) return size;
   throw new RefoldError('BAD_USER_INPUT', `'first' is from 1 to ${mostItems}, found ${size}.`);
+}
+
+export const usualDays = 30;
+const mostDays = 366;
+
+/** A number of days. @throws RefoldError `BAD_USER_INPUT` */
+export function daysOf(days: number | null | undefined): number {
+  const given = days ?? usualDays;
+  if (given >= 1 && given <= mostDays) return given;
+  throw new RefoldError('BAD_USER_INPUT', `'days' is from 1 to ${mostDays}, found ${given}.`);
 }

@@ -10,7 +10,7 @@ import { readPins } from '../../store/browsing/browse-usage.ts';
 import { readTableFacts } from '../../store/browsing/table-facts.ts';
 import { readShadows } from '../../store/registry/shadows.ts';
 import { sqlType } from '../../store/tables/read-table.ts';
-import { cursor, isAuditPlace, isText, pageSize, placeAt } from './cursors.ts';
+import { cursor, daysOf, isAuditPlace, isText, pageSize, placeAt } from './cursors.ts';
 
 type After = string | null | undefined;
 type First = number | null | undefined;
@@ -118,5 +118,5 @@ export function columnsOf({ declared }: InspectedVersion) {
 
 /** Which fields clients use is with the log, whatever store has the version. */
 export function pinsOf({ db }: InspectedApplication, { id }: InspectedVersion, days: number | null | undefined) {
-  return readPins(db, id, days ?? 30);
+  return readPins(db, id, daysOf(days));
 }

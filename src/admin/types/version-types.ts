@@ -9,6 +9,7 @@ import {
 import { AuditPage } from './audit-types.ts';
 import { builder } from './builder.ts';
 import { Copy } from './copy-types.ts';
+import { usualDays } from './cursors.ts';
 import { Overview } from './overview-types.ts';
 import { Reactor } from './reactor-types.ts';
 import { ActionName, Count, Health, ProcessorError, storesAway, VersionState } from './shared-types.ts';
@@ -205,7 +206,7 @@ builder.objectFields(Version, (t) => ({
   pins: t.field({
     type: [Pin],
     description: 'Clients that pinned it lately.',
-    args: { days: t.arg({ type: 'Int', defaultValue: 30 }) },
+    args: { days: t.arg({ type: 'Int', defaultValue: usualDays }) },
     resolve: (one, { days }, { services }) => pinsOf(services.application, one, days),
   }),
 }));

@@ -1,5 +1,5 @@
-import { isDeepStrictEqual } from 'node:util';
 import { RefoldError } from '../../errors.ts';
+import { typedValues } from '../../projections/projection/given-key.ts';
 import { integer } from '../shared/format.ts';
 import { warnOfStoresAway } from '../shared/store-texts.ts';
 import { textTable } from '../shared/text-table.ts';
@@ -119,7 +119,7 @@ export async function remoteRedeliver(args: LetterArguments, what: 'retry' | 'di
 
 /** Takes back discards of a version. */
 export async function remoteRecall(args: LetterArguments): Promise<void> {
-  const key = args.key === undefined ? {} : { key: parsedKey(args.key) };
+  const key = args.key === undefined ? {} : { key: typedValues(args.key) };
   await act(args, { recallDiscards: { version: args.version, ...key } });
 }
 
@@ -134,19 +134,11 @@ async function lettersOf(api: RemoteApi, of: string | undefined, most: number) {
 
 async function idsOf(api: RemoteApi, { version }: LetterArguments, key: string): Promise<readonly string[]> {
   const { items } = await lettersOf(api, version, Number.POSITIVE_INFINITY);
-  const wanted = parsedKey(key);
-  const ids = items.filter((one) => isDeepStrictEqual(one.key, wanted) || one.key === key).map(({ id }) => id);
+  // The key of a row is a list of values, that of a reactor a text.
+  const textOf = (one: unknown) => JSON.stringify((Array.isArray(one) ? one : [one]).map(String));
+  const of = (wanted: string) => items.filter((one) => textOf(one.key) === wanted).map(({ id }) => id);
+  const found = of(textOf(typedValues(key)));
+  const ids = found.length > 0 ? found : of(textOf(key));
   if (ids.length === 0) throw new RefoldError('INVALID_TRANSITION', `${version} has no dead letters of ${key}.`);
   return ids.slice(0, mostIds);
-}
-
-/** A key as it is typed: a JSON array, or the text of the only column. */
-function parsedKey(text: string): unknown {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    if (Array.isArray(parsed)) return parsed;
-  } catch {
-    // Not JSON, so a text.
-  }
-  return [text];
 }

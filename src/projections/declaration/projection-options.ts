@@ -198,6 +198,8 @@ const known = [
   'description',
 ];
 
+const versionSuffix = /_v\d+(_[gs]\d+)?$/;
+
 /** @throws RefoldError `INVALID_DECLARATION` */
 export function checkOptions(
   subject: string,
@@ -222,10 +224,11 @@ export function checkOptions(
       subject,
       `a projection is named in snake_case with at most 48 characters, such as 'cart_summary'.`,
     );
-  if (/_v\d+$/.test(options.name))
+  // The view has this name. Tables of other versions are named like it: `cart_v1_g2` after a rebuild, `cart_v1_s3` as a snapshot.
+  if (versionSuffix.test(options.name))
     throw invalidDeclaration(
       subject,
-      `leave the version out of the name: { name: '${options.name.replace(/_v\d+$/, '')}', version: … }.`,
+      `leave the version out of the name: { name: '${options.name.replace(versionSuffix, '')}', version: … }.`,
     );
   if (!Number.isInteger(options.version) || options.version < 1 || options.version > 9999)
     throw invalidDeclaration(subject, 'a version is a whole number from 1 on.');

@@ -1,5 +1,6 @@
 import { RefoldError } from '../../errors.ts';
 import { globalPosition } from '../../events/global-position.ts';
+import { rowKeyOf } from '../../projections/projection/given-key.ts';
 import { keyText } from '../../projections/projection/projection.ts';
 import { highestLetter, readLettersAt } from '../../store/browsing/browse-letters.ts';
 import { discardDeadLetters, recallDiscarded, retryDeadLetters } from '../dead-letters/dead-letters.ts';
@@ -13,7 +14,6 @@ import {
   parseLetterId,
   readLetterPage,
 } from '../inspection/letters.ts';
-import { rowKeyOf } from '../inspection/stepper.ts';
 import { createReactorOperations } from '../reactors/reactor-operations.ts';
 import type { TransitionReason } from '../versions/expect-version.ts';
 import type { ActionDefinition, ActionDefinitions, ActionServices, DeadLettersInput, Done, Draft } from './action.ts';

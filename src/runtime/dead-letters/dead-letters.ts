@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
-import { storedIn } from '../../projections/projection/projection.ts';
+import { typedKey } from '../../projections/projection/given-key.ts';
+import { keyText, type Projection, storedIn } from '../../projections/projection/projection.ts';
 import { announceRewrite } from '../../store/distributed/partition-checkpoints.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import {
@@ -35,7 +36,8 @@ export async function listDeadLetters({ db, projection }: DeadLetterOptions): Pr
  * Folds the dead letters of each row again, in order, with the current code, until one fails. The rows are then correct without a
  * rebuild. All rows change in one transaction.
  *
- * @param which the row's key as JSON, for example `["c1"]`, or the ids of dead letters, whose rows are meant; all rows if absent
+ * @param which the row's key as somebody typed it (`c1` or `["c1"]`, see `typedKey`), or the ids of dead letters, whose rows are meant; all rows if
+ *   absent
  * @throws RefoldError `INVALID_TRANSITION` if there is nothing to retry
  */
 export function retryDeadLetters(
@@ -78,7 +80,7 @@ export function recallDiscarded(
   const { name, version } = projection;
   return db.transaction(async (tx) => {
     const { state, heldReason } = await expectVersion(tx, name, version);
-    const recalled = await recallDiscards(tx, name, version, key === undefined ? undefined : canonicalKey(key));
+    const recalled = await recallDiscards(tx, name, version, canonicalKey(projection, key));
     if (recalled === 0)
       throw refused(name, version, `has nothing discarded${key === undefined ? '' : ` of the row ${key}`}.`);
     const what = `dead letters, recall: ${reason} (${recalled} for the next rebuild)`;
@@ -113,7 +115,7 @@ async function redeliver(
     if (isDistributed(tx, projection)) await announceRewrite(tx, { ...projection, tableName });
     const letters = ids
       ? await readDeadLettersBeside(tx, tableName, ids)
-      : await readDeadLetters(tx, tableName, key === undefined ? undefined : canonicalKey(key));
+      : await readDeadLetters(tx, tableName, canonicalKey(projection, key));
     if (letters.length === 0) {
       const such = ids ? 'no such dead letters' : 'no dead letters';
       throw refused(name, version, key === undefined ? `has ${such}.` : `has ${such} of the row ${key}.`);
@@ -138,11 +140,6 @@ async function redeliver(
   });
 }
 
-function canonicalKey(key: string): string {
-  try {
-    const parsed: unknown = JSON.parse(key);
-    return JSON.stringify(Array.isArray(parsed) ? parsed : [parsed]);
-  } catch {
-    return JSON.stringify([key]);
-  }
+function canonicalKey(projection: Projection, key: string | undefined): string | undefined {
+  return key === undefined ? undefined : keyText(typedKey(projection, key));
 }

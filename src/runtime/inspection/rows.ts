@@ -1,12 +1,13 @@
 import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { hidesKey } from '../../projections/declaration/hidden-values.ts';
+import { rowKeyOf } from '../../projections/projection/given-key.ts';
 import { keyText, type Projection, type RowKey, storedIn } from '../../projections/projection/projection.ts';
 import { readVersion } from '../../store/registry/registry.ts';
 import { createReadTable } from '../../store/tables/read-table.ts';
 import { scanTable } from '../../store/tables/table-scan.ts';
 import { declaredVersionOf, type InspectedApplication } from './application.ts';
-import { rowKeyOf, shownRow } from './stepper.ts';
+import { shownRow } from './stepper.ts';
 
 /** A row that an event touches. */
 export interface TouchedRow {

@@ -1,11 +1,11 @@
 import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { Column } from '../../projections/columns/column.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import { hiddenText } from '../../projections/declaration/hidden-values.ts';
 import { fold, foldSteps } from '../../projections/fold/fold.ts';
 import { isEvolveFailure } from '../../projections/fold/fold-failures.ts';
+import { rowKeyOf } from '../../projections/projection/given-key.ts';
 import { keyText, type Projection, type RowKey, storedIn } from '../../projections/projection/projection.ts';
 import { readLeftOut } from '../../store/processors/left-out.ts';
 import { readVersion } from '../../store/registry/registry.ts';
@@ -155,20 +155,3 @@ export function shownRow({ codec, hidden }: Projection, row: Row | null): Readon
 }
 
 const bigintsAsText = (_: string, value: unknown) => (typeof value === 'bigint' ? value.toString() : value);
-
-/** A row's key from JSON: one value, or the values in the order of the key's columns. @throws RefoldError `BAD_USER_INPUT` */
-export function rowKeyOf({ id, codec, columns, keyColumns }: Projection, given: unknown): RowKey {
-  const values = Array.isArray(given) ? given : [given];
-  try {
-    if (values.length !== keyColumns.length) throw new TypeError(`expected ${keyColumns.join(', ')}`);
-    return codec.normaliseKey(values.map((value, index) => fromJson(columns[keyColumns[index] ?? ''], value)));
-  } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
-    throw new RefoldError('BAD_USER_INPUT', `${JSON.stringify(given)} is not a key of ${id}: ${problem}`);
-  }
-}
-
-function fromJson(column: Column | undefined, value: unknown): unknown {
-  const isWhole = typeof value === 'number' || (typeof value === 'string' && /^-?\d{1,19}$/.test(value));
-  return column?.type.kind === 'bigint' && isWhole ? BigInt(value) : value;
-}

@@ -111,6 +111,11 @@ export function isRefusedForGood(error: unknown): boolean {
 // conflict).
 const refusedStatements: ReadonlySet<string> = new Set(['42P01', '42703', '42883', '42804', '42846', '42601', '42P10']);
 
+/** Whether PostgreSQL refused a value that it was given: class 22 (a NUL, half a surrogate pair in JSON, out of range), or too large for an index. */
+export function isRefusedValue(error: unknown): error is RefoldError {
+  return /^(22...|54000)$/.test(sqlStateOf(error) ?? '');
+}
+
 /** `host:port/database` of a connection URL. Safe for messages, because it contains no password. */
 export function databaseAddress(url: string): string {
   const list = parseHostList(url);

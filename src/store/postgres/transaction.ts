@@ -2,6 +2,7 @@ import pg from 'pg';
 import { RefoldError } from '../../errors.ts';
 import { isTracing } from '../../tracing.ts';
 import { holdPlacementText, placementSettings } from '../statements/placed.ts';
+import { serverName } from '../statements/prepared.ts';
 import { type Pipeline, roundTrip } from '../statements/round-trip.ts';
 import type { Elsewhere, Queryable, Statement } from '../statements/statement.ts';
 import { copyInto } from './copy-into.ts';
@@ -155,7 +156,7 @@ export async function rowsOf<Row extends object>(
   const config = {
     text,
     ...(values === undefined ? {} : { values: values as unknown[] }), // pg does not change it
-    ...(name === undefined || !prepare ? {} : { name }),
+    ...(name === undefined || !prepare ? {} : { name: serverName(name, text) }),
   };
   const result = await (isTracing()
     ? tracedStatement(client, text, () => client.query<Row>(config))

@@ -30,3 +30,19 @@ export function preparedName(text: string): string | undefined {
   names.set(text, name);
   return name;
 }
+
+const serverNames = new LRUCache<string, { readonly text: string; readonly name: string }>({ max: 2000 });
+
+/**
+ * The name under which a server knows a statement. PostgreSQL truncates names to 63 bytes, and the names of projections are in them; a table may
+ * also be created again with other columns. So a hash distinguishes all names and texts. The beginning is for readers of
+ * `pg_prepared_statements`.
+ */
+export function serverName(name: string, text: string): string {
+  const known = serverNames.get(name);
+  if (known?.text === text) return known.name;
+  const hash = createHash('sha256').update(`${name}\n${text}`).digest('hex').slice(0, 24);
+  const made = `${name.slice(0, 38)} ${hash}`;
+  serverNames.set(name, { text, name: made });
+  return made;
+}

@@ -272,10 +272,16 @@ export function sqlType({ type }: Pick<Column, 'type'>): string {
   return kindInSql(type).type;
 }
 
-// PostgreSQL truncates names to 63 bytes, and truncated names could collide.
+/**
+ * The name of an index. PostgreSQL truncates names to 63 bytes, and truncated names could collide; so could a column like `g2`, whose index would
+ * be named as the table of the next rebuild. Those names end in a hash, all others are plain.
+ */
 export function indexName(tableName: string, column: string): string {
   const name = `${tableName}_${column}`;
-  return name.length <= 63
+  return name.length <= 63 && !looksLikeTable.test(column)
     ? name
     : `${name.slice(0, 54)}_${createHash('sha256').update(name).digest('hex').slice(0, 8)}`;
 }
+
+// Parts of the names of tables (version, generation, snapshot), and of the index of a key.
+const looksLikeTable = /(^[gs]|(^|_)v)\d+(_|$)|^pkey$/;

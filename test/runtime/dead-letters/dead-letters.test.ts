@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
+  type Column,
   defineConfig,
   defineProjection,
   type FoldFailure,
@@ -180,6 +181,44 @@ test('discarded events are left out, and the events blocked behind them are fold
     expectedRows([...events, { streamId: 'a', amount: '2' }], withoutPoison),
   );
   await expect(discardDeadLetters(options, step)).rejects.toThrow('credits@1 has no dead letters.');
+});
+
+test('a row is found by its key as it is listed, whatever JSON would take the text for', async () => {
+  const texts = ['10023', '1e3', 'true', 'null', '"quoted"', '[1,2]', '{"a":1}', ' '];
+  const failing = (name: string, key: Column, keyOf: (id: string) => never) =>
+    defineProjection({
+      ...{ name, version: 1, events: account, onError: 'dead-letter' },
+      table: { id: key.primaryKey(), credits: t.integer() },
+      key: (event) => keyOf(event.streamId),
+      evolve: {
+        Credited: () => {
+          throw new Error('refused');
+        },
+      },
+    });
+  const byText = failing('by_text', t.text(), (id) => id as never);
+  const byInteger = failing('by_integer', t.integer(), (id) => Number(id) as never);
+  const byBigint = failing('by_bigint', t.bigint(), (id) => BigInt(Number(id)) as never);
+  const byBoolean = failing('by_boolean', t.boolean(), (id) => (id === 'true') as never);
+  const runtime = await start([byText, byInteger, byBigint, byBoolean]);
+  await append(
+    runtime,
+    texts.map((streamId) => ({ streamId, amount: '1' })),
+  );
+  await caughtUp(runtime);
+  const left = async (projection: Projection, key: string) =>
+    (await discardDeadLetters(optionsFor(runtime, projection), step, key)).left;
+  for (const key of texts) expect([key, await left(byText, key)]).toEqual([key, 0]);
+  expect(await listDeadLetters(optionsFor(runtime, byText))).toEqual([]);
+  await left(byInteger, '10023');
+  await left(byBigint, '10023');
+  await left(byBoolean, 'true');
+  for (const projection of [byInteger, byBigint, byBoolean]) {
+    const keys = (await listDeadLetters(optionsFor(runtime, projection))).map(({ key }) => String(key));
+    expect(keys).not.toContain('10023');
+    expect(keys).not.toContain('true');
+  }
+  await expect(left(byInteger, 'x')).rejects.toMatchObject({ code: 'BAD_USER_INPUT' });
 });
 
 test('dead letters can be discarded while a batch that adds some is being written', async () => {

@@ -16,7 +16,7 @@ const statement = (number: number) => ({
 const ask = (db: Queryable, number: number) => db.query<{ sum: number }>(statement(number));
 const counted = async (db: Queryable) => {
   const [row] = await db.query<{ prepared: number; first: boolean }>({
-    text: `select count(*)::int as prepared, bool_or(name = 'number_0') as first from pg_prepared_statements`,
+    text: `select count(*)::int as prepared, bool_or(name like 'number\\_0 %') as first from pg_prepared_statements`,
   });
   return row;
 };
@@ -44,6 +44,21 @@ test.for([
     .catch(() => {});
   for (let number = 0; number < many; number++) expect(await ask(db, number)).toEqual([{ sum: number + 1 }]);
   expect((await counted(db))?.prepared).toBe(maxPrepared);
+  await db.close();
+});
+
+test('names of any length and statements of the same name stay apart, below the limit of PostgreSQL', async () => {
+  const db = createDatabase({ url: database.url, maxConnections: 1 });
+  const long = 'upsert and tell '.padEnd(70, 'x');
+  const texts = [`${long}_v1`, `${long}_v2`, `${long}_v1`].map((name, index) => ({
+    name,
+    text: `select ${index} as sum`,
+  }));
+  for (const _ of [1, 2]) for (const [sum, one] of texts.entries()) expect(await db.query(one)).toEqual([{ sum }]);
+  const [row] = await db.query<{ longest: number; found: number }>({
+    text: `select max(octet_length(name)) as longest, count(*)::int as found from pg_prepared_statements where name like 'upsert%'`,
+  });
+  expect(row).toEqual({ longest: 63, found: 3 });
   await db.close();
 });
 
