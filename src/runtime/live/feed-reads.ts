@@ -15,7 +15,7 @@ import {
 } from '../../store/queries/change-feed.ts';
 import { findByKeys, findPage, rowKey } from '../../store/queries/row-queries.ts';
 import { logOf, type Queryable } from '../../store/statements/statement.ts';
-import type { FeedQuery, RowsPart } from './feed-watcher.ts';
+import type { FeedQuery, PollEnd, RowsPart } from './feed-watcher.ts';
 
 /** Limits for the memory of one poll and one message. */
 export interface FeedLimits {
@@ -51,11 +51,13 @@ interface ChangesRead {
 export class FeedReads {
   readonly #db: Queryable;
   readonly #table: FeedTable;
+  readonly #end: PollEnd;
   readonly #known = new Map<string, Promise<unknown>>();
 
-  constructor(db: Queryable, table: FeedTable) {
+  constructor(db: Queryable, table: FeedTable, end: PollEnd) {
     this.#db = db;
     this.#table = table;
+    this.#end = end;
   }
 
   /**
@@ -85,18 +87,25 @@ export class FeedReads {
     });
   }
 
-  /** Reads the next changes. `too-many`: they concern more rows than may be read at once. */
+  /**
+   * Reads the next changes. `too-many`: they concern more rows than may be read at once, or one read does not reach the end of partitions that are
+   * ahead of the others. It can't be continued then, because changes may still appear below its last one.
+   */
   async changes(after: GlobalPosition, query: FeedQuery): Promise<ChangesRead | 'too-many'> {
     const { projection, limits } = this.#table;
-    const { batches, more } = await this.#once(`changes ${after}`, (db) =>
+    const { at, upTo } = this.#end;
+    const page = await this.#once(`changes ${after}`, (db) =>
       readChangePage(db, projection, after, { maxBatches: limits.batches, maxKeys: limits.keys }),
     );
+    const batches = page.batches.filter(({ position }) => position <= upTo);
+    const last = batches.at(-1)?.position ?? after;
+    const more = page.more && batches.length === page.batches.length;
     const latest = latestOf(projection, batches);
-    if (latest.size > limits.keys) return 'too-many';
+    if (latest.size > limits.keys || (more && last > at.position)) return 'too-many';
     const changesFor = await this.#once(`changed ${after} ${textOf(query.columns)} ${textOf(query.where)}`, (db) =>
       readRowChanges(db, this.#table, latest, [query]),
     );
-    return { changes: changesFor(query), last: batches.at(-1)?.position ?? after, more };
+    return { changes: changesFor(query), last, more };
   }
 
   /** Positions above the complete part of the log have no anchor: an event may still appear below them. */

@@ -57,10 +57,11 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): LiveSu
       if (phase === 'head' || !outbox.isEmpty || stalled) return null;
       return position < floor || backoff.isOn ? null : phase;
     },
-    begin(lagged, kept, at, part) {
+    begin(lagged, kept, { at, upTo, part }) {
       rows = { version, generation: kept.generation };
       outbox.put({ reset: true, lagged, changes: part?.changes ?? [], at, complete: !part?.after });
-      phase = part?.after ? { kind: 'rows', after: part.after, from: part.from } : 'head';
+      if (part?.after) phase = { kind: 'rows', after: part.after, from: part.from };
+      else phase = part || at.position === upTo ? 'head' : { kind: 'changes', after: at.position };
       options.wake();
     },
     resume(kept) {

@@ -29,6 +29,19 @@ export interface ChangesPart {
   readonly more: boolean;
 }
 
+/** How far one poll delivers changes. */
+export interface PollEnd {
+  /** After the poll, all changes up to here are delivered, and no new one can appear. */
+  readonly at: PositionToken;
+  /** Partitions that are ahead of `at` have delivered changes up to here. Changes above are delivered by a later poll. */
+  readonly upTo: GlobalPosition;
+}
+
+export interface FeedBeginning extends PollEnd {
+  /** The first chunk of all rows, if it wants them. */
+  readonly part: RowsPart | null;
+}
+
 /** What a watcher follows. */
 export type FeedQuery = Pick<ChangeFeedQuery, 'where' | 'columns' | 'snapshot'>;
 
@@ -41,8 +54,8 @@ export interface FeedWatcher {
   readonly wants: boolean;
   /** Returns its request for a poll at a position. */
   request(position: GlobalPosition): FeedRequest | null;
-  /** Starts over, because its cursor is missing or invalid. `part` is the first chunk of all rows, if it wants them. */
-  begin(lagged: LagReason | null, kept: ChangesKept, at: PositionToken, part: RowsPart | null): void;
+  /** Starts over, because its cursor is missing or invalid. */
+  begin(lagged: LagReason | null, kept: ChangesKept, from: FeedBeginning): void;
   /** Resumes from its cursor: the changes after it follow. */
   resume(kept: ChangesKept): void;
   receiveRows(part: RowsPart): void;

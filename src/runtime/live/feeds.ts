@@ -1,18 +1,16 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { laterToken, type PositionToken } from '../../events/position-token.ts';
+import { laterToken } from '../../events/position-token.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { LagReason } from '../../schema/contract/change-feed.ts';
 import type { ChangeBatch, ChangesKept } from '../../store/queries/change-feed.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { type FeedLimits, FeedReads, type FeedTable, latestOf, readRowChanges } from './feed-reads.ts';
-import type { FeedQuery, FeedRequest, FeedWatcher } from './feed-watcher.ts';
+import type { FeedQuery, FeedRequest, FeedWatcher, PollEnd } from './feed-watcher.ts';
 
 /** The changes of one poll. */
-export interface FeedPoll {
+export interface FeedPoll extends PollEnd {
   /** Undefined if unknown. */
   readonly batches: readonly ChangeBatch[] | undefined;
-  /** After this poll, all changes up to here are delivered. */
-  readonly at: PositionToken;
 }
 
 /** All watchers of the changes of one version. */
@@ -45,12 +43,12 @@ export function createLiveFeeds(projection: Projection, readSchema: string, limi
     },
     async serve(db, poll) {
       await serveHeads(db, table, watchers, poll);
-      const reads = new FeedReads(db, table);
+      const reads = new FeedReads(db, table, poll);
       for (const watcher of [...watchers]) {
         const request = watchers.has(watcher) ? watcher.request(poll.at.position) : null;
         if (!request) continue;
         try {
-          const deliver = await chunkFor(reads, watcher.query, request, poll.at);
+          const deliver = await chunkFor(reads, watcher.query, request, poll);
           // The watcher may have left meanwhile.
           if (watchers.has(watcher)) deliver?.(watcher);
         } catch (error) {
@@ -96,15 +94,17 @@ async function chunkFor(
   reads: FeedReads,
   query: FeedQuery,
   request: FeedRequest,
-  at: PositionToken,
+  poll: PollEnd,
 ): Promise<Deliver | undefined> {
   switch (request.kind) {
     case 'begin': {
       const kept = await reads.kept();
       if (!kept) return undefined;
       const lagged = request.lagged ?? (request.since && (await reads.lagOf(request.since, kept)));
-      if (!request.since || lagged !== null) return beginning(reads, query, lagged, kept, at);
-      const changes = await changesChunk(reads, query, request.since.position, at);
+      if (!request.since || lagged !== null) return beginning(reads, query, lagged, kept, poll);
+      // Appends that are still running may change rows below the cursor. Whoever has it may not have seen that.
+      if (request.since.position > poll.at.position) return undefined;
+      const changes = await changesChunk(reads, query, request.since.position, poll);
       return (watcher) => {
         watcher.resume(kept);
         changes?.(watcher);
@@ -115,7 +115,7 @@ async function chunkFor(
       return (watcher) => watcher.receiveRows(part);
     }
     case 'changes':
-      return changesChunk(reads, query, request.after, at);
+      return changesChunk(reads, query, request.after, poll);
   }
 }
 
@@ -124,22 +124,23 @@ async function beginning(
   query: FeedQuery,
   lagged: LagReason | null,
   kept: ChangesKept,
-  at: PositionToken,
+  { at, upTo }: PollEnd,
 ): Promise<Deliver> {
   const part = query.snapshot ? await reads.rows(query, null, at) : null;
-  return (watcher) => watcher.begin(lagged, kept, at, part);
+  return (watcher) => watcher.begin(lagged, kept, { at, upTo, part });
 }
 
 async function changesChunk(
   reads: FeedReads,
   query: FeedQuery,
   after: GlobalPosition,
-  at: PositionToken,
+  poll: PollEnd,
 ): Promise<Deliver | undefined> {
+  const { at } = poll;
   const page = await reads.changes(after, query);
   if (page === 'too-many') {
     const kept = await reads.kept();
-    return kept && beginning(reads, query, 'TOO_MANY', kept, at);
+    return kept && beginning(reads, query, 'TOO_MANY', kept, poll);
   }
   const { changes, more, last } = page;
   const reached = more ? await reads.anchored(last, at.position) : at;

@@ -10,7 +10,7 @@ import { roundTrip } from '../../store/statements/round-trip.ts';
 import { causesOf, isTracing, tracedEffect } from '../../tracing.ts';
 import type { History } from '../consumers/history.ts';
 import type { Positions } from '../reads/positions.ts';
-import { createPoller } from '../scheduling/poller.ts';
+import { createPoller, type PollResult } from '../scheduling/poller.ts';
 import { type FeedLimits, feedLimits } from './feed-reads.ts';
 import { createLiveFeeds, type LiveFeeds } from './feeds.ts';
 import { createLiveLists, type LiveLists } from './lists.ts';
@@ -45,15 +45,11 @@ export interface Follower {
 
 /** What the last poll saw. */
 interface Seen {
-  /** Delivered rows are at least of this position: the lowest of the partitions. */
-  readonly checkpoint: GlobalPosition;
   /** The checkpoint of each partition; for a live inline version, the end of the log. */
   readonly checkpoints: readonly GlobalPosition[];
-  /** All changes up to here were seen. For a live inline version, changes above the floor may commit out of order. */
+  /** All changes up to here were served. Appends fold into a live inline version in any order, so changes above its horizon wait. */
   readonly floors: readonly GlobalPosition[];
-  /** The changes above the floor that were already seen. */
-  readonly above: ReadonlySet<GlobalPosition>;
-  /** No new change can appear at or below this position. */
+  /** Delivered rows are at least of this position, and no new change can appear at or below it: the lowest of the floors. */
   readonly complete: PositionToken;
   /** The history's `cuts` when it was read. */
   readonly cuts: number;
@@ -105,7 +101,7 @@ export function createFollower(options: FollowerOptions): Follower {
 
   /** Any different checkpoint counts, not only a higher one: a version may have gone back. */
   function isNew(checkpoint: GlobalPosition): boolean {
-    return checkpoint !== seen?.checkpoint;
+    return checkpoint !== seen?.complete.position;
   }
 
   function wake(): void {
@@ -113,8 +109,9 @@ export function createFollower(options: FollowerOptions): Follower {
     poller.wake();
   }
 
-  async function poll(): Promise<'found' | 'idle'> {
+  async function poll(): Promise<PollResult> {
     const asked = requested;
+    let heldBack = false;
     const before = seen?.checkpoints;
     requested = false;
     isPolling = true;
@@ -122,8 +119,12 @@ export function createFollower(options: FollowerOptions): Follower {
       if (asked || rows.awaiting || lists.awaiting || feeds.awaiting || (await hasMoved())) {
         // Read before the snapshot, so the snapshot contains everything up to it.
         const horizon = projection.mode === 'inline' ? await readHorizon(db) : beginning;
-        await db.transaction((reads) => readAndServe(reads, horizon), { isolation: 'repeatable read', readOnly: true });
+        heldBack = await db.transaction((reads) => readAndServe(reads, horizon), {
+          isolation: 'repeatable read',
+          readOnly: true,
+        });
       }
+      if (heldBack) return 'soon';
       return asked || !isSame(before, seen?.checkpoints) ? 'found' : 'idle';
     } finally {
       isPolling = false;
@@ -142,44 +143,41 @@ export function createFollower(options: FollowerOptions): Follower {
     return false;
   }
 
-  async function readAndServe(reads: Transaction, horizon: GlobalPosition): Promise<void> {
+  /** Returns whether changes are visible that a running append holds back. */
+  async function readAndServe(reads: Transaction, horizon: GlobalPosition): Promise<boolean> {
     const startedAt = performance.now();
     const [recent, ahead] = await roundTrip<[RecentChanges, RowsAhead | null]>(reads.pipeline, [
       () => readChanges(reads, projection, seen?.floors ?? [], maxBatches + 1, toAnchor(horizon)),
       // Only if it can be sent in the same round trip.
       async () => (reads.pipeline ? rows.readAhead(reads) : null),
     ]);
-    const { checkpoints, readAt } = recent;
-    if (recent.serverStart !== undefined) history?.note(recent.serverStart);
+    const { checkpoints, readAt, forgotten, serverStart } = recent;
+    if (serverStart !== undefined) history?.note(serverStart);
     const cut = isCut(recent);
     if (cut) forgetAll();
-    const completeUpTo = completeUpToOf(recent, horizon);
-    const position = positionOf(recent, completeUpTo);
-    const known = !cut && !isRestarted(recent) && changesAreKnown(recent, seen, options.changesKept);
+    const position = completeUpToOf(recent, notBefore(horizon));
+    const floors = recent.live ? [position] : checkpoints;
+    const upTo = floors.reduce(laterPosition, beginning);
+    const batches = recent.batches.filter(({ checkpoint }) => checkpoint <= upTo);
+    const known = !cut && !isRestarted(recent) && changesAreKnown({ ...recent, batches }, seen, options.changesKept);
     if (!known) {
       rows.readAllAgain();
       lists.readAllAgain();
     }
-    const newBatches = known ? recent.batches.filter(({ checkpoint }) => !seen?.above.has(checkpoint)) : [];
+    const newBatches = known ? batches : [];
     await tracedFollow({ projection, batches: newBatches, position, startedAt }, async () => {
       const changed = changedKeys(newBatches);
       await rows.serve(reads, changed, position, ahead);
       // From here on the lists know what concerns them: a failure below must not deliver the same changes again.
       lists.note(changed);
-      const floors = recent.live ? [completeUpTo] : checkpoints;
-      const seenAbove = recent.live ? recent.batches.filter(({ checkpoint }) => checkpoint > completeUpTo) : [];
-      const above = new Set(seenAbove.map(({ checkpoint }) => checkpoint));
-      const complete = {
-        position: recent.live ? completeUpToOf(recent, notBefore(horizon)) : position,
-        anchor: cut && recent.live ? null : recent.anchor,
-      };
-      const { forgotten, serverStart } = recent;
+      const at = { position, anchor: cut && recent.live ? null : recent.anchor };
       const cuts = history?.cuts ?? 0;
-      seen = { checkpoint: position, checkpoints, floors, above, complete, cuts, serverStart, forgotten, readAt };
-      const batches = known ? newBatches.map(({ checkpoint, keys }) => ({ position: checkpoint, keys })) : undefined;
-      await feeds.serve(reads, { batches, at: complete });
+      seen = { checkpoints, floors, complete: at, cuts, serverStart, forgotten, readAt };
+      const ofFeeds = newBatches.map(({ checkpoint, keys }) => ({ position: checkpoint, keys }));
+      await feeds.serve(reads, { batches: known ? ofFeeds : undefined, at, upTo });
       await lists.serve(reads, changed, position);
     });
+    return batches.length < recent.batches.length;
   }
 
   function toAnchor(horizon: GlobalPosition): ToAnchor {
@@ -209,13 +207,6 @@ export function createFollower(options: FollowerOptions): Follower {
     rows.historyChanged();
     lists.historyChanged();
     feeds.historyChanged();
-  }
-
-  /** For a live inline version: delivered rows include every visible change, so the highest change seen counts. */
-  function positionOf(recent: RecentChanges, completeUpTo: GlobalPosition): GlobalPosition {
-    if (!recent.live) return leastOf(recent.checkpoints);
-    const shown = [seen?.checkpoint ?? beginning, ...recent.batches.map(({ checkpoint }) => checkpoint)];
-    return shown.reduce(laterPosition, completeUpTo);
   }
 
   function changedKeys(newBatches: readonly RecentBatch[]): Map<string, RowKey> {
@@ -278,8 +269,8 @@ function changesAreKnown(recent: RecentChanges, seen: Seen | undefined, changesK
  * Up to here, rows in the snapshot include every event. A live inline version folds whatever is below the horizon, which was read before. But a
  * version that appends are about to leave has only reached its departure, and events above it may already be below the horizon.
  */
-function completeUpToOf({ checkpoints }: RecentChanges, horizon: GlobalPosition): GlobalPosition {
-  return leastOf([horizon, ...checkpoints]);
+function completeUpToOf({ live, checkpoints }: RecentChanges, horizon: GlobalPosition): GlobalPosition {
+  return leastOf(live ? [horizon, ...checkpoints] : checkpoints);
 }
 
 function leastOf([first = beginning, ...others]: readonly GlobalPosition[]): GlobalPosition {

@@ -1,6 +1,12 @@
 import { createPollTimer } from '../../store/server/poll-timer.ts';
 import { untraced } from '../../tracing.ts';
 
+/**
+ * `found`: the next pauses are short again. `soon`: something waits for a thing that takes milliseconds. The next pauses are one millisecond, then
+ * two, four and so on, up to the usual pause.
+ */
+export type PollResult = 'found' | 'soon' | 'idle';
+
 export interface PollerOptions {
   /** The pause after something was found, in milliseconds. */
   readonly min: number;
@@ -8,8 +14,8 @@ export interface PollerOptions {
   readonly max: number;
   /** How much each pause without a result adds to the next. Milliseconds. */
   readonly step: number;
-  /** Polls once. `found`: the next pauses are short again. It must end soon after the signal aborts. */
-  poll(signal: AbortSignal): Promise<'found' | 'idle'>;
+  /** Polls once. It must end soon after the signal aborts. */
+  poll(signal: AbortSignal): Promise<PollResult>;
   onError(error: unknown): void;
   /** Returns the pause after this many failures in a row. A wake-up does not shorten it. @default the usual pause */
   readonly backoff?: (failures: number) => number;
@@ -36,13 +42,16 @@ export function createPoller(options: PollerOptions): Poller {
   let running = Promise.resolve();
   let isRunning = false;
   let failures = 0;
+  let soon = 0;
 
   async function run(): Promise<void> {
     while (isNeeded() && !signal.aborted) {
       await new Promise((resolve) => setImmediate(resolve));
       if (signal.aborted) break;
       try {
-        if ((await poll(signal)) === 'found') pollTimer.foundWork();
+        const result = await poll(signal);
+        if (result !== 'idle') pollTimer.foundWork();
+        soon = result === 'soon' ? soon + 1 : 0;
         failures = 0;
       } catch (error) {
         failures++;
@@ -52,7 +61,7 @@ export function createPoller(options: PollerOptions): Poller {
           continue;
         }
       }
-      await pollTimer.wait(signal);
+      await pollTimer.wait(signal, soon > 0 ? 2 ** (soon - 1) : undefined);
     }
     isRunning = false;
   }

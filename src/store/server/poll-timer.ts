@@ -13,8 +13,8 @@ export interface PollTimerOptions {
 
 /** Adaptive polling: decides when to poll for work again. */
 export interface PollTimer {
-  /** Resolves when woken (also if that happened since the last wait), after the current pause, or when the signal aborts. */
-  wait(signal?: AbortSignal): Promise<void>;
+  /** Resolves when woken (also if that happened since the last wait), after the current pause or `mostMs`, or when the signal aborts. */
+  wait(signal?: AbortSignal, mostMs?: number): Promise<void>;
   /** Call this when work was found: the next pauses are short again. */
   foundWork(): void;
   /** Ends the next or current wait at once. */
@@ -34,10 +34,10 @@ export function createPollTimer(options: PollTimerOptions = {}): PollTimer {
 
   return {
     wake,
-    wait: async (signal) => {
+    wait: async (signal, mostMs = maxMs) => {
       if (!woken && !signal?.aborted) {
         await new Promise<void>((resolve) => {
-          const timer = setTimeout(() => endWait(), pause * (1 - jitter * random()));
+          const timer = setTimeout(() => endWait(), Math.min(pause * (1 - jitter * random()), mostMs));
           endWait = () => {
             clearTimeout(timer);
             signal?.removeEventListener('abort', endWait);

@@ -57,7 +57,11 @@ function serve(watcher: FeedWatcher): void {
   const request = watcher.request(at.position);
   if (request?.kind !== 'begin' || request.since) throw new Error(`A beginning is asked for, not ${request?.kind}.`);
   const generation = { relation: 'stock_1', generation: 1, floor: beginning, reached: at.position } as never;
-  watcher.begin(request.lagged, generation, at, { changes: [], from: at, after: null });
+  watcher.begin(request.lagged, generation, {
+    at,
+    upTo: at.position,
+    part: { changes: [], from: at, after: null },
+  });
 }
 
 test('a reset by a lost tail keeps its reason over a change of version and a second lost tail, until the consumer has it', () => {
