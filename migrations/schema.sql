@@ -1315,6 +1315,40 @@ begin
   return tables;
 end $function$;
 
+CREATE OR REPLACE FUNCTION refold.held_among(locks jsonb, wait_ms integer)
+ RETURNS integer[]
+ LANGUAGE plpgsql
+AS $function$
+declare
+  held int[] := '{}';
+  lock jsonb;
+  number int;
+begin
+  perform set_config('lock_timeout', wait_ms::text, true);
+  for lock, number in select value, ordinality from jsonb_array_elements(locks) with ordinality loop
+    begin
+      if lock ? 'stream' then
+        insert into refold.streams (family, stream_id, version)
+        values (lock ->> 'family', lock ->> 'stream', 0)
+        on conflict (family, stream_id) do update set version = 0 where false; -- locks the row and leaves it as it is
+      elsif lock ? 'key' then
+        insert into refold.append_keys (key) values (lock ->> 'key') on conflict do nothing;
+      elsif lock ? 'table' then
+        execute format('lock table %I.%I in row exclusive mode', lock ->> 'schema', lock ->> 'table');
+      elsif (lock -> 'alone')::boolean then
+        perform pg_advisory_xact_lock((lock ->> 'advisory')::bigint);
+      else
+        perform pg_advisory_xact_lock_shared((lock ->> 'advisory')::bigint);
+      end if;
+      raise exception using errcode = 'RF002'; -- rolls back to the beginning of this block
+    exception
+      when sqlstate 'RF002' then null;
+      when lock_not_available or deadlock_detected then held := held || number;
+    end;
+  end loop;
+  return held;
+end $function$;
+
 CREATE OR REPLACE FUNCTION refold.horizon()
  RETURNS bigint
  LANGUAGE plpgsql

@@ -47,8 +47,8 @@ export interface DatabaseOptions {
    */
   readonly prepare?: boolean;
   /**
-   * How long an append waits for a stream, or for a row of an inline projection, that another transaction has locked, in milliseconds. Then
-   * it fails with `STREAM_LOCKED` and nothing of it is written; it can be retried. Other appends of the same batch continue.
+   * How long an append waits in total for what other transactions hold, in milliseconds: a stream, an idempotency key, a row of an inline
+   * projection. Then it fails with `STREAM_LOCKED` and nothing of it is written; it can be retried. Other appends do not wait.
    * @default 5000
    */
   readonly appendLockTimeout?: number;

@@ -4,8 +4,10 @@ import type { EventMetadata, ExpectedVersion, RecordedEvent } from '../events/ev
 import type { EventFamily, NewEventOf, RecordedEventOf } from '../events/event-family.ts';
 import { expectDistinctNames } from '../events/event-names.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
+import { type AppendQueueOptions, createAppendQueue } from './append-queue/append-queue.ts';
 import { createInlineAppends, type InlineAppendsOptions } from './inline/inline-appends.ts';
-import { type AppendQueueOptions, createAppendQueue } from './log/append-queue.ts';
+import { gateLock } from './inline/inline-locks.ts';
+import { type AppendLock, advisoryLock, logLocksOf, readHeld } from './log/append-locks.ts';
 import { type AppendOptions, type CheckedAppend, checkAppend, type StreamAppend } from './log/append-request.ts';
 import {
   type AppendResult,
@@ -192,7 +194,15 @@ export function createEventLog(
     if (last !== undefined) options.onAppended?.(last);
     return outcomes;
   };
-  const queue = createAppendQueue(send, options);
+  const locks = {
+    locksOf: (one: CheckedAppend) => [
+      advisoryLock('inline', gateLock),
+      ...(inline?.locksOf(one) ?? []),
+      ...logLocksOf(one.prepared),
+    ],
+    readHeld: (wanted: readonly AppendLock[], waitMs: number) => readHeld(db, wanted, waitMs),
+  };
+  const queue = createAppendQueue(send, locks, options);
 
   const appendToStreams: EventLog['appendToStreams'] = (request, within) =>
     tracedAppend(request, (given) => appendChecked(given, within));

@@ -31,6 +31,10 @@ export const rooms: Readonly<Record<string, Room>> = {
     uses: ['postgres', 'server', 'statements'],
   },
   'store/log': { purpose: 'the event log: appends, reads, streams, the horizon', uses: ['postgres', 'statements'] },
+  'store/append-queue': {
+    purpose: 'appends of many callers joined into statements, apart from those that wait for locks',
+    uses: ['log', 'postgres'],
+  },
   'store/browsing': {
     purpose: 'the log as operators search it',
     uses: ['log', 'postgres', 'statements'],

@@ -28,15 +28,20 @@ export function openApplicationLog(
   { freeze, logger, applicationName = 'refold-append', onAppended, onSent }: ApplicationLogOptions,
 ): ApplicationLog {
   const projections = config.projections.filter(({ mode }) => mode === 'inline');
-  const { appendLockTimeout: lockTimeoutMs } = config.database;
+  const { work, appends: folding } = shareConnections(config);
+  const queue = {
+    lockTimeoutMs: config.database.appendLockTimeout,
+    // Two are for appends that wait for nothing.
+    maxWaiting: Math.max(1, Math.min(2, (projections.length > 0 ? Math.min(work, folding) : work) - 2)),
+  };
   const callbacks = { ...(onAppended ? { onAppended } : {}), ...(onSent ? { onSent } : {}) };
   if (projections.length === 0)
-    return { log: createEventLog(db, config.families, { lockTimeoutMs, ...callbacks }), db, close: async () => {} };
+    return { log: createEventLog(db, config.families, { ...queue, ...callbacks }), db, close: async () => {} };
   const { readSchema, prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
   // These connections pipeline their statements, so nothing else may use them.
   const appends = createDatabase({
     url: db.url,
-    maxConnections: shareConnections(config).appends,
+    maxConnections: folding,
     prepare,
     sessions,
     answerTimeoutMs,
@@ -46,7 +51,7 @@ export function openApplicationLog(
   });
   return {
     log: createEventLog(db, config.families, {
-      lockTimeoutMs,
+      ...queue,
       ...callbacks,
       inline: {
         db: appends,

@@ -29,7 +29,7 @@ export async function enterInline(
 ): Promise<(string | null)[]> {
   const { touched, others, lockTimeoutMs } = entering;
   const families = new Set(batch.flatMap(({ prepared }) => prepared.parts.map(({ storedFamily }) => storedFamily)));
-  const whole = touched.map(({ keys }) => keys === null || keys.size > maxRowLocks);
+  const whole = touched.map(isWhole);
   const rows = touched.flatMap(({ projection, keys }, index) =>
     whole[index] || !keys
       ? []
@@ -53,13 +53,17 @@ export async function enterInline(
   });
   const [row] = await entered.catch((error: unknown) => {
     if (!(error instanceof RefoldError) || sqlStateOf(error) !== lockNotAvailable) throw error;
-    const locks = touched.flatMap(({ projection, keys }, index) =>
-      inlineLocksOf(projection, whole[index] ? null : keys),
-    );
-    throw new WaitedForRows(locks, error);
+    throw new WaitedForRows(touched.flatMap(locksTouched), error);
   });
   if (!row) throw new Error('a select without a table must return one row');
   return row.tables;
+}
+
+const isWhole = ({ keys }: Touched) => keys === null || keys.size > maxRowLocks;
+
+/** The locks that an append takes to fold into a version. */
+export function locksTouched(touched: Touched): InlineLock[] {
+  return inlineLocksOf(touched.projection, isWhole(touched) ? null : touched.keys);
 }
 
 export function touchedRows(projection: Projection, batch: readonly CheckedAppend[]): Touched {

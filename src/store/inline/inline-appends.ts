@@ -2,6 +2,7 @@ import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import { keyText, type Projection, storedIn } from '../../projections/projection/projection.ts';
+import { type AppendLock, advisoryLock, tableLock } from '../log/append-locks.ts';
 import type { CheckedAppend } from '../log/append-request.ts';
 import { type AppendOutcome, appendBatch } from '../log/append-statement.ts';
 import type { Database } from '../postgres/database.ts';
@@ -13,7 +14,15 @@ import type { Queryable } from '../statements/statement.ts';
 import { createReadTable, type ReadTable } from '../tables/read-table.ts';
 import { isRowRefusal } from '../tables/refused-rows.ts';
 import { expectOrder } from '../tables/write-rows.ts';
-import { enterInline, type Touched, touchedRows, WaitedForRows, wants, whoHolds } from './enter-inline.ts';
+import {
+  enterInline,
+  locksTouched,
+  type Touched,
+  touchedRows,
+  WaitedForRows,
+  wants,
+  whoHolds,
+} from './enter-inline.ts';
 import { foldApart } from './fold-apart.ts';
 import { type FoldedBatch, foldBatch, keysTouched, type LeftOutOfRows, writesOf } from './folded-batch.ts';
 import { Refused, refusedBy, refuseFailed } from './refused-appends.ts';
@@ -36,6 +45,8 @@ export interface InlineAppends {
    * Whether inline projections may handle events of the batch. If not, the plain append checks in the database that it misses no version.
    */
   concerns(batch: readonly CheckedAppend[]): boolean;
+  /** The locks that an append takes besides those of the log. */
+  locksOf(append: CheckedAppend): AppendLock[];
   /**
    * Like `appendBatch`, and also writes the rows of the live versions. If a version with the policy `stop` cannot fold an append, that
    * append is refused and the others are written.
@@ -72,8 +83,7 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
       await session.query({ text: 'rollback' }).catch((rollbackError: Error) => {
         broken = rollbackError;
       });
-      if (error instanceof WaitedForRows)
-        throw batch.length === 1 && !broken ? await whoHolds(session, error) : error.cause;
+      if (error instanceof WaitedForRows) throw error.cause;
       throw error instanceof RefoldError && !committing ? nothingSent(error) : error;
     } finally {
       session.release(broken);
@@ -235,6 +245,12 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
           projections.some(({ filter }) => filter.some((one) => one.family === family)),
         ),
       ),
+    locksOf: (one) =>
+      wantedBy([one]).flatMap((projection) => {
+        const table = tableLock('inline', readSchema, lastTables.get(projection.id) ?? projection.tableName);
+        const locks = locksTouched(touchedRows(projection, [one]));
+        return [table, ...locks.map((lock) => advisoryLock('inline', lock))];
+      }),
     append,
     async appendWithin(tx, one) {
       try {

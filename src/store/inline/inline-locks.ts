@@ -28,9 +28,16 @@ export function inlineLocksOf(projection: Projection, keys: ReadonlyMap<string, 
     })),
     { key: inlineRowsLockKey(id), alone: keys === null, what: `all rows of ${id}` },
     { key: inlineVersionLockKey(id), alone: false, what: `${id}, which is joining or leaving the appends` },
-    { key: inlineGateKey, alone: false, what: 'all appends, which an inline projection is joining' },
+    gateLock,
   ];
 }
+
+/** Every append takes it. */
+export const gateLock: InlineLock = {
+  key: inlineGateKey,
+  alone: false,
+  what: 'all appends, which an inline projection is joining',
+};
 
 /**
  * The given locks that cannot be taken now because other sessions hold them. A shared lock conflicts only with an exclusive one

@@ -8,6 +8,7 @@ import type { AppendResult } from '../../../src/store/log/append-result.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
 import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
+import { until } from '../../support/until.ts';
 import { account, deposited } from '../log/families.ts';
 
 const { database: testDatabase, db, log } = await databaseOfFile(account);
@@ -247,10 +248,18 @@ describe('an append that the database refuses', () => {
     await log.append({ family: account, streamId: 'locked', events: [deposited(1)] });
     await own.query(`begin; select from refold.streams where stream_id = 'locked' for update`);
     const patient = createEventLog(db, [account], { lockTimeoutMs: 300_000 });
+    let settled = false;
     const lost = patient
       .append({ family: account, streamId: 'locked', events: [deposited(1)] })
-      .catch((cause: unknown) => cause);
-    await db.query({ text: 'select pg_terminate_backend($1, 5000)', values: [await waitingForLock(db)] });
+      .catch((cause: unknown) => cause)
+      .finally(() => {
+        settled = true;
+      });
+    // It waits again and again: the session that was found may be another one by now.
+    await until(async () => {
+      if (!settled) await endWaiting(db);
+      return settled;
+    });
     expect(await lost).toMatchObject({
       code: 'OUTCOME_UNKNOWN',
       message: expect.stringContaining('idempotency key'),
@@ -261,14 +270,11 @@ describe('an append that the database refuses', () => {
   });
 });
 
-/** Waits until an append waits for a lock, and returns its session. */
-async function waitingForLock(target: Database): Promise<number> {
-  for (;;) {
-    const [session] = await target.query<{ pid: number }>({
-      text: `
-        select pid from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock' and query like '%refold.append(%'`,
-    });
-    if (session) return session.pid;
-  }
+/** Ends the session of an append that waits for a lock. */
+async function endWaiting(target: Database): Promise<void> {
+  await target.query({
+    text: `
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%refold.append(%'`,
+  });
 }
