@@ -4,10 +4,10 @@ import type { EventMetadata, ExpectedVersion, RecordedEvent } from '../events/ev
 import type { EventFamily, NewEventOf, RecordedEventOf } from '../events/event-family.ts';
 import { expectDistinctNames } from '../events/event-names.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
-import { type AppendQueueOptions, createAppendQueue } from './append-queue/append-queue.ts';
-import { createInlineAppends, type InlineAppendsOptions } from './inline/inline-appends.ts';
+import { type AppendLocks, type AppendQueueOptions, createAppendQueue } from './append-queue/append-queue.ts';
+import { createInlineAppends, type InlineAppends, type InlineAppendsOptions } from './inline/inline-appends.ts';
 import { gateLock } from './inline/inline-locks.ts';
-import { type AppendLock, advisoryLock, logLocksOf, readHeld } from './log/append-locks.ts';
+import { advisoryLock, logLocksOf, readHeld } from './log/append-locks.ts';
 import { type AppendOptions, type CheckedAppend, checkAppend, type StreamAppend } from './log/append-request.ts';
 import {
   type AppendResult,
@@ -194,15 +194,7 @@ export function createEventLog(
     if (last !== undefined) options.onAppended?.(last);
     return outcomes;
   };
-  const locks = {
-    locksOf: (one: CheckedAppend) => [
-      advisoryLock('inline', gateLock),
-      ...(inline?.locksOf(one) ?? []),
-      ...logLocksOf(one.prepared),
-    ],
-    readHeld: (wanted: readonly AppendLock[], waitMs: number) => readHeld(db, wanted, waitMs),
-  };
-  const queue = createAppendQueue(send, locks, options);
+  const queue = createAppendQueue(send, locksOfAppends(db, inline), options);
 
   const appendToStreams: EventLog['appendToStreams'] = (request, within) =>
     tracedAppend(request, (given) => appendChecked(given, within));
@@ -244,15 +236,7 @@ export function createEventLog(
     const outcomes = (sound.length === 0 ? [] : await send(sound)).values();
     return checks.map((check) => {
       if (check instanceof InvalidInput) return { kind: 'refused', error: check };
-      const outcome = outcomes.next().value as AppendOutcome; // one outcome for each valid append
-      switch (outcome.kind) {
-        case 'conflict':
-          return { kind: 'refused', error: conflictOf(outcome) };
-        case 'refused':
-          return outcome;
-        default:
-          return { kind: outcome.kind };
-      }
+      return verdictOf(outcomes.next().value as AppendOutcome); // one outcome for each valid append
     });
   }
 
@@ -292,4 +276,23 @@ export function createEventLog(
     readAll,
     readTail: (tailOptions, within = db) => readTail(within, byName, tailOptions),
   };
+}
+
+function locksOfAppends(db: Database, inline: InlineAppends | undefined): AppendLocks {
+  const gate = advisoryLock('inline', gateLock);
+  return {
+    locksOf: (one) => [gate, ...(inline?.locksOf(one) ?? []), ...logLocksOf(one.prepared)],
+    readHeld: (locks, waitMs) => readHeld(db, locks, waitMs),
+  };
+}
+
+function verdictOf(outcome: AppendOutcome): AppendVerdict {
+  switch (outcome.kind) {
+    case 'conflict':
+      return { kind: 'refused', error: conflictOf(outcome) };
+    case 'refused':
+      return outcome;
+    default:
+      return { kind: outcome.kind };
+  }
 }

@@ -1,6 +1,7 @@
 import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import { keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
+import { type AppendLock, advisoryLock } from '../log/append-locks.ts';
 import type { CheckedAppend, UnplacedEvent } from '../log/append-request.ts';
 import { sqlStateOf } from '../postgres/database-errors.ts';
 import { inlineRowLockKey, inlineRowsLockKey } from '../server/lock-keys.ts';
@@ -62,7 +63,11 @@ export async function enterInline(
 const isWhole = ({ keys }: Touched) => keys === null || keys.size > maxRowLocks;
 
 /** The locks that an append takes to fold into a version. */
-export function locksTouched(touched: Touched): InlineLock[] {
+export function locksToFold(touched: Touched): AppendLock[] {
+  return locksTouched(touched).map((lock) => advisoryLock('inline', lock));
+}
+
+function locksTouched(touched: Touched): InlineLock[] {
   return inlineLocksOf(touched.projection, isWhole(touched) ? null : touched.keys);
 }
 

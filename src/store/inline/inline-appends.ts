@@ -2,7 +2,7 @@ import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import { keyText, type Projection, storedIn } from '../../projections/projection/projection.ts';
-import { type AppendLock, advisoryLock, tableLock } from '../log/append-locks.ts';
+import { type AppendLock, tableLock } from '../log/append-locks.ts';
 import type { CheckedAppend } from '../log/append-request.ts';
 import { type AppendOutcome, appendBatch } from '../log/append-statement.ts';
 import type { Database } from '../postgres/database.ts';
@@ -14,15 +14,7 @@ import type { Queryable } from '../statements/statement.ts';
 import { createReadTable, type ReadTable } from '../tables/read-table.ts';
 import { isRowRefusal } from '../tables/refused-rows.ts';
 import { expectOrder } from '../tables/write-rows.ts';
-import {
-  enterInline,
-  locksTouched,
-  type Touched,
-  touchedRows,
-  WaitedForRows,
-  wants,
-  whoHolds,
-} from './enter-inline.ts';
+import { enterInline, locksToFold, type Touched, touchedRows, WaitedForRows, wants, whoHolds } from './enter-inline.ts';
 import { foldApart } from './fold-apart.ts';
 import { type FoldedBatch, foldBatch, keysTouched, type LeftOutOfRows, writesOf } from './folded-batch.ts';
 import { Refused, refusedBy, refuseFailed } from './refused-appends.ts';
@@ -248,8 +240,7 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
     locksOf: (one) =>
       wantedBy([one]).flatMap((projection) => {
         const table = tableLock('inline', readSchema, lastTables.get(projection.id) ?? projection.tableName);
-        const locks = locksTouched(touchedRows(projection, [one]));
-        return [table, ...locks.map((lock) => advisoryLock('inline', lock))];
+        return [table, ...locksToFold(touchedRows(projection, [one]))];
       }),
     append,
     async appendWithin(tx, one) {
