@@ -22,9 +22,12 @@ interface Written {
   readonly token: Token;
 }
 
-const write = `mutation ($input: MoveInput!, $key: String) {
-  move(input: $input, idempotencyKey: $key) { position streamVersion }
+const writing = (selection: string) => `mutation ($input: MoveInput!, $key: String) {
+  move(input: $input, idempotencyKey: $key) { position streamVersion ${selection} }
 }`;
+const write = writing('');
+// Faults also hit the reads of a payload. The command is written then, and the client must not be told otherwise.
+const writeAndRead = writing('query { balancesAggregate { count } }');
 const writtenRow = `query ($streamId: ID!, $streamPosition: Int!) {
   journal(streamId: $streamId, streamPosition: $streamPosition) { append position }
 }`;
@@ -80,7 +83,7 @@ export function createOperations({ gateways, ledger, hear }: OperationsOptions) 
       // A client that gives up shows whether the last response that it got is true.
       const insists = random() < 0.75;
       const request = {
-        query: write,
+        query: random() < 0.3 ? writeAndRead : write,
         variables: {
           input: { accountId: streamId, append: entry.append, movements },
           key: `client append ${entry.append}`,

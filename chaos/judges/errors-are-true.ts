@@ -6,6 +6,7 @@ const explained = new Set([
   'NETWORK',
   'DATABASE_UNAVAILABLE',
   'OUTCOME_UNKNOWN',
+  'PARTLY_DONE',
   'STREAM_LOCKED',
   'CONCURRENCY_CONFLICT',
   'POSITION_TIMEOUT',
@@ -13,11 +14,14 @@ const explained = new Set([
   'HISTORY_CHANGED',
 ]);
 /** Only a write can have an unknown outcome, or be refused because of its stream. */
-const ofWrites = new Set(['OUTCOME_UNKNOWN', 'STREAM_LOCKED', 'CONCURRENCY_CONFLICT']);
+const ofWrites = new Set(['OUTCOME_UNKNOWN', 'PARTLY_DONE', 'STREAM_LOCKED', 'CONCURRENCY_CONFLICT']);
+/** After these, clients send an operation again. */
+const undone = new Set(['DATABASE_UNAVAILABLE', 'OUTCOME_UNKNOWN', 'STREAM_LOCKED', 'CONCURRENCY_CONFLICT']);
 
 export const errorsAreTrue: Judge = {
   name: 'errors-are-true',
-  promise: 'clients get only errors that a fault explains, and HISTORY_CHANGED only after a lost tail',
+  promise:
+    'clients get only errors that a fault explains, HISTORY_CHANGED only after a lost tail, and none that calls a written command not done',
   async differences({ answers, ledger }) {
     return answers.flatMap(({ client, asked, demanded, toldAt, response }) =>
       response.codes.flatMap((code) => {
@@ -26,6 +30,7 @@ export const errorsAreTrue: Judge = {
         if (code === 'RATE_LIMITED' && response.message?.startsWith('This process is stopping.')) return [];
         if (!explained.has(code)) return [`${where}: ${response.message}`];
         if (ofWrites.has(code) && asked.kind !== 'write') return [`${where}, but did not write`];
+        if (undone.has(code) && asked.kind === 'write' && response.data?.move) return [`${where}, but it was written`];
         if (code === 'HISTORY_CHANGED' && ledger.cuts.every(({ from }) => toldAt < from))
           return [`${where}, but no tail was lost`];
         return [];

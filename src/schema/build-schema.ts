@@ -15,6 +15,7 @@ import { addEventsField } from './fields/event-fields.ts';
 import { addFederation } from './fields/federation.ts';
 import { addMeta } from './fields/meta.ts';
 import { addMutationField, commandPayload } from './fields/mutation-fields.ts';
+import { announceMutationFields } from './fields/mutation-order.ts';
 import { addNodeFields } from './fields/node-fields.ts';
 import { addQueryFields } from './fields/query-fields.ts';
 import { addRelationFields } from './fields/relation-fields.ts';
@@ -79,8 +80,8 @@ export function buildSchema(options: SchemaOptions): GraphQLSchema {
     return schema;
   }
 
-  if (!extension) return complete();
-  return buildExtended(names, () => {
+  if (!extension) return announceMutationFields(complete());
+  const extended = buildExtended(names, () => {
     applyExtension(extension, { builder, names, projections, maxPageSize });
     const schema = complete();
     passRowsAsInEvolve(schema, projections);
@@ -89,6 +90,7 @@ export function buildSchema(options: SchemaOptions): GraphQLSchema {
     guardRootFields(schema, roots, options.authenticates ? 'authenticated' : 'public');
     return schema;
   });
+  return announceMutationFields(extended);
 }
 
 /**

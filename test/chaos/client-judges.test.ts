@@ -271,6 +271,13 @@ describe('judges find', () => {
     ]);
     expect(await told({ kind: 'write', append: 1 }, 'OUTCOME_UNKNOWN')).toEqual([]);
   });
+
+  test('an error that calls a written command not done', async () => {
+    const data = { move: { position: '10', streamVersion: 1, query: null } };
+    const told = (code: string) => found({ answers: [answer({ kind: 'write', append: 1 }, { data, codes: [code] })] });
+    expect(await told('DATABASE_UNAVAILABLE')).toEqual([expect.stringContaining('but it was written')]);
+    expect(await told('PARTLY_DONE')).toEqual([]);
+  });
 });
 
 function chainAt(position: number): number {

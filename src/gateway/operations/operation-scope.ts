@@ -20,6 +20,7 @@ import { isUnavailable } from '../requests/mask-errors.ts';
 import { eventMetadata } from '../requests/request-metadata.ts';
 import { headerOf, type TransportContext } from '../requests/transport-context.ts';
 import { beginMutation } from '../requests/unknown-outcome.ts';
+import { createWrittenFields, type WrittenFields } from '../requests/written-before.ts';
 import { noteWritten } from '../requests/written-position.ts';
 import { addToContext, type ContextOf } from './added-context.ts';
 import { createAnswerPosition } from './answer-position.ts';
@@ -65,6 +66,7 @@ export interface Scope {
 
 interface OpenedScope extends Omit<Scope, 'context' | 'revision'> {
   readonly works: Omit<OperationContext, 'readModels'>;
+  readonly written: WrittenFields;
   /**
    * Opens the reads. With `replica`, a query reads from a replica if one is close enough. Called a second time only if the first reads were
    * lost.
@@ -107,12 +109,15 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
     const separate = operation?.operation === 'mutation';
     let opened: OperationReads | undefined;
     let isClosed = false;
+    const writtenFields = createWrittenFields();
     let metadata: EventMetadata | undefined; // shared by all commands of the operation
     return {
       expiresAt: viewer === 'system' ? null : viewer.expiresAt,
+      written: writtenFields,
       works: {
         versions: context.served.versions,
         viewer,
+        beginField: writtenFields.begin,
         commands: {
           async execute(command, input, commandOptions) {
             await guard?.checkCommand(command, input);
@@ -120,6 +125,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
             const result = await services.execute(command, input, { ...commandOptions, metadata });
             const written = writtenToken(result);
             noteWritten(context, written);
+            if (result.events.length > 0) writtenFields.note(written);
             position?.note(written);
             return result;
           },
@@ -171,7 +177,9 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
           try {
             const result = await run(scope.openReads({ replica: true }));
             // Once: what fails again on the primary, with the tables of now, fails for another reason.
-            return withOutageStatus(await scope.finish(scope.lost() ? await run(scope.openReads()) : result));
+            const finished = await scope.finish(scope.lost() ? await run(scope.openReads()) : result);
+            const hasWritten = scope.written.mark((finished as ExecutionResult).errors ?? []); // the pipeline types it loosely
+            return hasWritten ? finished : withOutageStatus(finished);
           } finally {
             scope.close();
           }
@@ -196,7 +204,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
 /**
  * If this process cannot answer at present and the answer has no data at all, the status is 503, which proxies understand. An answer with
  * partial data keeps
- * its status: a retry would repeat the part that succeeded.
+ * its status: a retry would repeat the part that succeeded. The same holds for a mutation that has written.
  */
 function withOutageStatus<T>(result: T): T {
   const { data, errors = [] } = result as ExecutionResult; // the pipeline types it loosely

@@ -8,6 +8,12 @@ export const gatewayCodes: Readonly<Record<string, ErrorCode>> = {
     why: "The application's code failed, or PostgreSQL refused a statement. Clients get no details.",
     do: 'Try again later. Tell the operator the `errorId`.',
   },
+  PARTLY_DONE: {
+    status: '200',
+    what: 'The command was written, at the position `written`. What followed failed, for the reason `reason`: the code of another error.',
+    why: 'Reading the payload failed, or a later command of the same field.',
+    do: "Don't send it again. Read later what was written, with `@after`.",
+  },
   RATE_LIMITED: {
     status: '429; 503 if the process is full or stops',
     what: 'Too many requests, subscriptions or connections.',

@@ -6,6 +6,7 @@ import { ConcurrencyConflict, InvalidInput, RefoldError, type RefoldErrorCode } 
 import { isVersionUnknown } from '../../events/read-payload.ts';
 import { isOutage, isTableError } from '../../store/postgres/database-errors.ts';
 import { restatedError } from './restated-error.ts';
+import { tellWritten } from './written-before.ts';
 
 type PublicExtensions = (error: RefoldError) => Record<string, unknown>;
 
@@ -53,7 +54,9 @@ export interface ErrorMaskOptions {
 
 /** Converts errors into what may leave the process: expected ones with their code, the others masked and logged with an id. */
 export function createErrorMask({ logger, hints, onTableError }: ErrorMaskOptions): (error: unknown) => GraphQLError {
-  return (error) => {
+  return (error) => tellWritten(error, publicError(error));
+
+  function publicError(error: unknown): GraphQLError {
     const located = error instanceof GraphQLError ? error : undefined;
     const cause = rootCause(error);
     if (cause instanceof RefoldError) {
@@ -91,7 +94,7 @@ export function createErrorMask({ logger, hints, onTableError }: ErrorMaskOption
       // For yoga: a result without data gets status 500. It is removed before it is sent.
       unexpected: true,
     });
-  };
+  }
 }
 
 /**

@@ -26,6 +26,8 @@ export interface OperationContext {
   readonly viewer: Viewer | 'system';
   readonly readModels: ReadModels;
   readonly commands: CommandExecutor;
+  /** Called before each root field of a mutation, with its key in the response. @default nothing */
+  beginField?(key: string): void;
   readonly live: LiveReadModels;
   /** The position that the client requires its results to include (`@after`, header `refold-after`); null if none. */
   readonly after: GlobalPosition | null;

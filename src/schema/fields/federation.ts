@@ -120,7 +120,7 @@ function subgraphSdl(schema: GraphQLSchema, projections: readonly ProjectionType
     })
     // Hidden from gateways: each subgraph has its own `_meta`, and a payload's query leads only to this subgraph.
     .replace(/^( {2}_meta: Meta!)$/m, '$1 @shareable @inaccessible')
-    .replace(/^( {2}query: Query!)$/gm, '$1 @inaccessible')
+    .replace(/^( {2}query: Query)$/gm, '$1 @inaccessible')
     // A gateway cannot tell from an id which subgraph it belongs to.
     .replace(/^( {2}nodes?\([^)]*\): (?:Node|\[Node\]!))$/gm, '$1 @shareable @inaccessible');
   return [link, ...(sdl.includes(' @oneOf') ? [oneOf] : []), sdl].join('\n\n').concat('\n');

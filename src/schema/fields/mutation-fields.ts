@@ -81,7 +81,10 @@ export function commandPayload(builder: Builder, query: ObjectRef<Types, Root>):
       }),
       query: t.field({
         type: query,
-        description: 'Any query, answered with what was written.',
+        // A read that fails must not turn a command that was written into null.
+        nullable: true,
+        description:
+          'Any query, answered with what was written; null if a part of it that is never null can not be read.',
         resolve: (result) => ({ after: result.position }),
       }),
     }),
