@@ -85,8 +85,8 @@ export const refoldCodes = {
   },
   DATABASE_UNAVAILABLE: {
     status: '503',
-    what: "The database can't be reached, or accepts no writes. Nothing was done.",
-    why: 'The server, the network or the disk failed, or a fail-over is under way.',
+    what: "The database can't be reached, accepts no writes, or refuses a statement for a missing privilege or damaged data. Nothing was done.",
+    why: 'The server, the network or the disk failed, a fail-over is under way, or a privilege was revoked.',
     do: 'Send it again after a pause.',
   },
   PAYLOAD_VERSION_UNKNOWN: {
@@ -248,7 +248,7 @@ export const refoldCodes = {
   DATABASE_ERROR: {
     status: null,
     what: 'PostgreSQL refused a statement: `sqlState`, `constraint`, `table`.',
-    why: 'A missing privilege, a constraint, a time limit or a fault. Clients see `INTERNAL_SERVER_ERROR`.',
+    why: 'A missing privilege, a constraint, a time limit or a fault. Clients see `INTERNAL_SERVER_ERROR`; `DATABASE_UNAVAILABLE` for 42501, XX001, XX002 and 58030.',
     do: 'Act on the SQLSTATE. For 42501, grant the privilege.',
   },
   PORT_IN_USE: {

@@ -30,11 +30,13 @@ import { createRowHistory } from './reads/row-history.ts';
 import { createServedReadModels, type ServedReadModels } from './reads/served-read-models.ts';
 import { createRebuilds, type Rebuilds } from './rebuilds/rebuild-requests.ts';
 import { registerInStore } from './register-declarations.ts';
+import { createSharedRun } from './scheduling/shared-run.ts';
 import { maintainStore, maintainStoreApart } from './store-maintenance.ts';
 import { readsOfStores } from './stores/reads-of-stores.ts';
 import { createStoreFinder, lifecycleOfStores, type StoreFinder } from './stores/steps-of-stores.ts';
 import { knownWhenDone } from './versions/known-steps.ts';
 import { createLifecycle, type Lifecycle } from './versions/lifecycle.ts';
+import { leaveDamaged } from './versions/table-watch.ts';
 import type { Versions } from './versions/versions.ts';
 
 /** What a process has once, whatever it declares. */
@@ -102,6 +104,10 @@ export function declareParts(shared: SharedParts, config: Config, maintained: Ma
     freeze: development,
     logger: shared.appendLogger,
     onAppended: (position) => source.appended(position),
+    leaveDamaged: createSharedRun(async () => {
+      maintenance?.lookAtTables();
+      await leaveDamaged(db, config.projections);
+    }).run,
     onSent: (sent) => {
       metrics?.sent(sent);
       watch.appended(sent.error);
@@ -115,6 +121,8 @@ export function declareParts(shared: SharedParts, config: Config, maintained: Ma
     appends: appends.db,
     reads,
     answerTimeoutMs: config.database.answerTimeout,
+    readSchema,
+    onProblem: (sentence) => shared.appendLogger.error(`appends can't be written: ${sentence}`),
     onAnswered: shared.outages.answered,
   });
   const find = createStoreFinder(stores, config);

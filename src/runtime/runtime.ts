@@ -7,6 +7,7 @@ import { defaultStore } from '../projections/projection/projection.ts';
 import type { EventLog } from '../store/event-log.ts';
 import { readAnchor } from '../store/log/horizon.ts';
 import type { Database } from '../store/postgres/database.ts';
+import { isTableError } from '../store/postgres/database-errors.ts';
 import type { Notifications } from '../store/postgres/notifications.ts';
 import type { ReadStore, ReadStores } from '../store/read-store.ts';
 import { addShadowResult, type ShadowResult } from '../store/registry/shadows.ts';
@@ -181,7 +182,12 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       versions,
       positions,
       history,
-      onError: (error) => logger.warn({ err: error }, 'subscriptions wait for the database'),
+      onError(error) {
+        logger.warn({ err: error }, 'subscriptions wait for the database');
+        if (!isTableError(error)) return;
+        declared.lookAtTables();
+        void versions.refresh().catch(() => {}); // the error was logged
+      },
     });
     stops.push(() => live.close());
 

@@ -13,7 +13,7 @@ import type { Versions } from './versions/versions.ts';
 
 /** What a process does for the versions of one store, without being asked. */
 export interface StoreMaintenance {
-  /** Undefined if the process maintains nothing, or if the store has not responded yet. */
+  /** Undefined if the process neither maintains nor serves anything, or if the store has not responded yet. */
   readonly tables: TableWatch | undefined;
   /** Why the store does not respond; undefined if it does, and for the store of the log, which is watched on its own. */
   problem(): string | undefined;
@@ -36,14 +36,16 @@ export function maintainStore(options: StoreMaintenanceOptions): StoreMaintenanc
   const { db, url } = store;
   const own = ofStore(maintained, store.name);
   const projections = inStore(config.projections, store.name);
-  const tables = maintain ? createTableWatch({ db, projections, logger }) : undefined;
-  const stopWork = tables
-    ? startMaintenance({
-        ...options,
-        ...{ maintained: own, url, db, tables, store: store.name, versions: versions.in(store.name) },
-      })
-    : undefined;
-  const presence = !tables && serves ? announcePresence(db, described, logger) : undefined;
+  const { notifications } = store;
+  const tables = maintain || serves ? createTableWatch({ db, notifications, projections, logger }) : undefined;
+  const stopWork =
+    maintain && tables
+      ? startMaintenance({
+          ...options,
+          ...{ maintained: own, url, db, tables, store: store.name, versions: versions.in(store.name) },
+        })
+      : undefined;
+  const presence = !stopWork && serves ? announcePresence(db, described, logger) : undefined;
   return {
     tables,
     problem: () => undefined,

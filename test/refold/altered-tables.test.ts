@@ -6,6 +6,9 @@ import { checkStoredDeclarations } from '../../src/runtime/activation/check-decl
 import { readStatus } from '../../src/runtime/monitoring/status.ts';
 import { requestRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { readInlineVersions } from '../../src/store/registry/inline-versions.ts';
+import { readRegistry } from '../../src/store/registry/registry.ts';
+import { inlineBalance } from '../support/inline-domain.ts';
 import { account, balanceV1, balanceV2, openAccount, openingsV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -14,6 +17,7 @@ let database: TestDatabase;
 let db: Database;
 let refold: Refold | undefined;
 let said: string[];
+const silent = pino({ level: 'silent' });
 const readSchema = 'read_models';
 const byAnn = { actor: 'ann', reason: 'test' };
 
@@ -53,6 +57,10 @@ async function open(to: Refold, ...ids: readonly string[]): Promise<void> {
 
 async function status(to: Refold, name: string, version: number) {
   return (await readStatus(db, to.log)).find((one) => one.name === name && one.version === version);
+}
+
+async function generation(name: string) {
+  return (await readRegistry(db)).find((one) => one.name === name)?.generation;
 }
 
 async function caughtUp(to: Refold, name: string, version: number): Promise<void> {
@@ -144,6 +152,72 @@ test('altered columns are named when their version is claimed; the version conti
   expect(await until(async () => (await ask(mended, balances)).data?.balances)).toEqual({
     nodes: [{ accountId: 'a', owner: 'Ada', movements: 0 }],
   });
+});
+
+test.for([
+  ['dropped', 'drop table TABLE cascade'],
+  ['lacks a column', 'alter table TABLE rename column movements to moves'],
+  ['lacks its key', 'alter table TABLE drop constraint inline_balance_v1_pkey'],
+])('appends go on at once if the table of a live inline version %s, in a gateway that maintains nothing', async ([
+  _,
+  text,
+]) => {
+  const config = configOf(inlineBalance, balanceV1, openingsV1);
+  const worker = await createRefold(config, { role: 'worker', name: 'worker', logger: silent });
+  try {
+    refold = await createRefold(config, { role: 'gateway', name: 'gateway', logger: silent });
+    await until(async () => (await readInlineVersions(db)).every(({ status: inline }) => inline === 'live'));
+    await open(refold, 'a', 'b');
+    await db.query({ text: String(text).replace('TABLE', 'read_models.inline_balance_v1') });
+    // None is refused, and none waits for a periodic check.
+    for (const id of ['c', 'd', 'e']) await open(refold, id);
+    await untilAltered(refold, 'inline_balance');
+    await requestRebuild(db, inlineBalance, readSchema, byAnn);
+    for (let more = 0; ; more++) {
+      await open(refold, `more-${more}`);
+      const [inline] = await readInlineVersions(db);
+      if (inline?.status === 'live' && (await generation('inline_balance')) === 2) break;
+    }
+    // The gateway knew the former table.
+    await open(refold, 'last');
+    expect(await db.query({ text: 'select count(*)::int from read_models.inline_balance' })).toEqual(
+      await db.query({ text: 'select count(*)::int from read_models.balance' }),
+    );
+  } finally {
+    await stop();
+    await worker.stop();
+  }
+});
+
+test('a gateway that a rebuild of an altered table overtook appends to the new table, without an error', async () => {
+  const config = configOf(inlineBalance, openingsV1);
+  const worker = await createRefold(config, { role: 'worker', name: 'worker', logger: silent });
+  try {
+    refold = await createRefold(config, { role: 'gateway', name: 'gateway', logger: silent });
+    await until(async () => (await readInlineVersions(db)).every(({ status: inline }) => inline === 'live'));
+    await open(refold, 'a');
+    await requestRebuild(db, inlineBalance, readSchema, byAnn);
+    await db.query({ text: 'alter table read_models.inline_balance_v1 drop column owner cascade' });
+    await until(async () => (await generation('inline_balance')) === 2);
+    await until(async () => (await readInlineVersions(db)).every(({ status: inline }) => inline === 'live'));
+    await open(refold, 'b');
+    expect(await db.query({ text: 'select count(*)::int from read_models.inline_balance' })).toEqual([{ count: 2 }]);
+  } finally {
+    await stop();
+    await worker.stop();
+  }
+});
+
+test('a table that is UNLOGGED is named before a crash empties it', async () => {
+  const app = await start(balanceV1, openingsV1);
+  await open(app, 'a');
+  await caughtUp(app, 'balance', 1);
+  await db.query({ text: 'alter table read_models.balance_v1 set unlogged' });
+  await stop();
+  const again = await start(balanceV1, openingsV1);
+  expect((await untilAltered(again, 'balance')).error?.message).toContain(
+    'was altered: it is UNLOGGED, so a crash of the server empties it.',
+  );
 });
 
 test('a column that was added and must have a value is named, and no event becomes a dead letter because of it', async () => {

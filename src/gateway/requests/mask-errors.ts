@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { ClientErrorCode } from '../../error-codes.ts';
 import { ConcurrencyConflict, InvalidInput, RefoldError, type RefoldErrorCode } from '../../errors.ts';
 import { isVersionUnknown } from '../../events/read-payload.ts';
-import { isOutage, isTableError } from '../../store/postgres/database-errors.ts';
+import { isOutage, isServerFault, isTableError } from '../../store/postgres/database-errors.ts';
 import { restatedError } from './restated-error.ts';
 import { tellWritten } from './written-before.ts';
 
@@ -66,6 +66,12 @@ export function createErrorMask({ logger, hints, onTableError }: ErrorMaskOption
         const details = taken === null ? {} : { column: taken };
         return restatedError(located, reason, { code: 'COMMAND_REJECTED', reason, details });
       }
+      if (isServerFault(cause)) {
+        logger.error({ err: cause, path: located?.path }, 'an operation failed');
+        const { DATABASE_UNAVAILABLE: message } = publicMessages;
+        const extensions = { code: 'DATABASE_UNAVAILABLE', ...publicFields.DATABASE_UNAVAILABLE(cause) };
+        return restatedError(located, String(message), { ...extensions, ...httpOf(cause, located) });
+      }
       const extensions = publicExtensions[(cause as RefoldError).code]?.(cause); // instanceof yields the widest type
       if (extensions) {
         const message = publicMessages[(cause as RefoldError).code] ?? cause.message; // as above
@@ -111,7 +117,7 @@ function httpOf(cause: RefoldError, located: GraphQLError | undefined): Pick<Gra
 
 /** Whether another attempt, perhaps at another process, can succeed. */
 export function isUnavailable(error: unknown): boolean {
-  return isOutage(error) || isVersionUnknown(error);
+  return isOutage(error) || isServerFault(error) || isVersionUnknown(error);
 }
 
 /** Removes suggestions of names in the schema. */

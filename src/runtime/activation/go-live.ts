@@ -41,7 +41,7 @@ export interface GoLiveOptions {
   readonly readSchema: string;
   readonly projections: readonly Projection[];
   readonly versions: VersionView;
-  readonly tables: Pick<TableWatch, 'damageOf'>;
+  readonly tables: Pick<TableWatch, 'damageOf' | 'look'>;
   readonly freeze: boolean;
   readonly logger: Logger;
 }
@@ -100,6 +100,8 @@ export function createGoLive(options: GoLiveOptions): PeriodicTask {
   /** Returns false if running appends would block all others for too long. */
   async function tryGoLive(projection: Projection): Promise<boolean> {
     try {
+      // Appends may have left it because of its table.
+      if (await options.tables.look(versions.stored(projection))) return false;
       const position = await goLive(options, projection);
       if (position !== null)
         logger.info(

@@ -17,6 +17,8 @@ export interface ApplicationLogOptions extends Pick<EventLogOptions, 'onAppended
   readonly freeze: boolean;
   /** Receives the events that inline projections skip or keep as dead letters. */
   readonly logger?: Logger;
+  /** Makes appends leave the versions whose tables are damaged. Called if a statement was refused because of a table. */
+  readonly leaveDamaged?: () => Promise<void>;
   /** The application name of connections for appends that also fold. @default 'refold-append' */
   readonly applicationName?: string;
 }
@@ -25,7 +27,7 @@ export interface ApplicationLogOptions extends Pick<EventLogOptions, 'onAppended
 export function openApplicationLog(
   db: Database,
   config: Config,
-  { freeze, logger, applicationName = 'refold-append', onAppended, onSent }: ApplicationLogOptions,
+  { freeze, logger, applicationName = 'refold-append', onAppended, onSent, leaveDamaged }: ApplicationLogOptions,
 ): ApplicationLog {
   const projections = config.projections.filter(({ mode }) => mode === 'inline');
   const { work, appends: folding } = shareConnections(config);
@@ -54,6 +56,7 @@ export function openApplicationLog(
       ...queue,
       ...callbacks,
       inline: {
+        leaveDamaged,
         db: appends,
         readSchema,
         projections,

@@ -1,6 +1,7 @@
 import type { Database } from '../../store/postgres/database.ts';
-import { isOutage } from '../../store/postgres/database-errors.ts';
-import { takesWrites } from '../../store/server/server-check.ts';
+import { isOutage, isServerFault } from '../../store/postgres/database-errors.ts';
+import { privilegeProblem } from '../../store/server/privileges.ts';
+import { workProblem } from '../../store/server/server-check.ts';
 import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 
 /** Why appends or reads cannot reach the database at present. Empty if both can. */
@@ -12,8 +13,8 @@ export interface DatabaseProblems {
 /** Tracks whether this process can reach its database, by queries of its own and by the outcome of appends. */
 export interface DatabaseWatch {
   problems(): DatabaseProblems;
-  /** Reports the outcome of an append: the error of an outage, or undefined. */
-  appended(outage?: unknown): void;
+  /** Reports the outcome of an append: its error, or undefined. */
+  appended(error?: unknown): void;
   stop(): Promise<void>;
 }
 
@@ -23,6 +24,10 @@ export interface DatabaseWatchOptions {
   readonly reads: Database;
   /** How long a response may take, and the interval of checks while all is well. Milliseconds. */
   readonly answerTimeoutMs: number;
+  /** The read schema of the application, whose privileges appends need; those of a store apart are not checked. */
+  readonly readSchema?: string;
+  /** Called when something begins that only an operator can end, with a sentence for the log. */
+  readonly onProblem?: (sentence: string) => void;
   /** Called when both pools have responded. */
   readonly onAnswered: () => void;
 }
@@ -59,13 +64,21 @@ export function createDatabaseWatch(options: DatabaseWatchOptions): DatabaseWatc
     asked.askedAt = now();
     asked.isAsking = true;
     try {
-      asked.problem = (await takesWrites(asked.db)) ? undefined : 'the database takes no writes';
+      const before = asked.problem;
+      const problem = (await workProblem(asked.db)) ?? (asked === appends ? await missingPrivileges(asked.db) : null);
+      // Without names: it is shown to everybody who asks for the health.
+      asked.problem = problem?.replace(/^the role .*/s, 'the role lacks privileges');
+      if (problem && asked === appends && asked.problem !== before) options.onProblem?.(problem);
       if (problemOf(appends) === undefined && problemOf(reads) === undefined) onAnswered();
     } catch (error) {
       asked.problem = isOutage(error) ? unavailable : 'the database refuses a query';
     } finally {
       asked.isAsking = false;
     }
+  }
+
+  async function missingPrivileges(db: Database): Promise<string | null> {
+    return (options.readSchema && (await privilegeProblem(db, options.readSchema))) ?? null;
   }
 
   function problemOf({ problem, isAsking, askedAt }: Path): string | undefined {
@@ -94,8 +107,8 @@ export function createDatabaseWatch(options: DatabaseWatchOptions): DatabaseWatc
         ...(ofReads === undefined ? {} : { reads: ofReads }),
       };
     },
-    appended(outage) {
-      appendFailedAt = isOutage(outage) ? now() : Number.NEGATIVE_INFINITY;
+    appended(error) {
+      appendFailedAt = isOutage(error) || isServerFault(error) ? now() : Number.NEGATIVE_INFINITY;
     },
     stop: () => task.stop(),
   };

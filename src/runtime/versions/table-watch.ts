@@ -2,11 +2,11 @@ import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
-import { readInlineVersions } from '../../store/registry/inline-versions.ts';
+import type { Notifications } from '../../store/postgres/notifications.ts';
+import { announceLeave, readInlineVersions } from '../../store/registry/inline-versions.ts';
 import { readTableProblems, type TableProblem } from '../../store/tables/table-problems.ts';
 import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
 import { createSharedRun } from '../scheduling/shared-run.ts';
-import { leaveInline } from './leave-inline.ts';
 
 /** Detects read tables that are missing or were altered by hand. */
 export interface TableWatch extends PeriodicTask {
@@ -26,6 +26,7 @@ const lookMilliseconds = 60_000;
 
 export function createTableWatch(options: {
   readonly db: Database;
+  readonly notifications: Notifications;
   readonly projections: readonly Projection[];
   readonly logger: Logger;
 }): TableWatch {
@@ -34,9 +35,8 @@ export function createTableWatch(options: {
   let damaged = new Map<string, RefoldError>();
 
   async function look(): Promise<void> {
-    const problems = (await readTableProblems(db)).filter(({ name, version }) =>
-      projections.some((projection) => projection.name === name && projection.version === version),
-    );
+    const problems = await leaveDamaged(db, projections);
+    const before = damaged;
     damaged = new Map(
       problems.flatMap((problem) => {
         const error = damageError(problem);
@@ -44,15 +44,8 @@ export function createTableWatch(options: {
       }),
     );
     for (const problem of problems) warnOfIndexes(problem);
-    if (damaged.size > 0) await leaveAppends(problems.filter(({ damage }) => damage !== null));
-  }
-
-  /** Appends that fold into a damaged table would fail. So they leave its version, and its processor reports the damage. */
-  async function leaveAppends(problems: readonly TableProblem[]): Promise<void> {
-    for (const { name, version, status } of await readInlineVersions(db)) {
-      const isDamaged = problems.some((problem) => problem.name === name && problem.version === version);
-      if (status === 'live' && isDamaged) await leaveInline(db, { name, version });
-    }
+    // A gateway meets the damage of a table that others maintain.
+    if ([...damaged.keys()].some((table) => !before.has(table))) await db.query({ text: `notify ${channel}` });
   }
 
   function warnOfIndexes(problem: TableProblem): void {
@@ -67,10 +60,12 @@ export function createTableWatch(options: {
   const task = startPeriodicTask(lookMilliseconds, looks.run, (error) =>
     logger.warn({ err: error }, `could not check the read tables; trying again. ${String(error)}`),
   );
+  const unsubscribe = options.notifications.on(channel, (payload) => payload !== undefined && task.soon());
   const damageOf = ({ tableName }: Projection) => damaged.get(tableName) ?? null;
   return {
     ...task,
     async stop() {
+      unsubscribe();
       await task.stop();
       await looks.idle();
     },
@@ -81,6 +76,24 @@ export function createTableWatch(options: {
       return damageOf(projection);
     },
   };
+}
+
+const channel = 'refold_tables';
+
+/**
+ * Reads what is wrong with the tables of these versions. Appends that fold into a damaged table would fail, so they leave its version, and its
+ * processor reports the damage.
+ */
+export async function leaveDamaged(db: Database, projections: readonly Projection[]): Promise<TableProblem[]> {
+  const problems = (await readTableProblems(db)).filter(({ name, version }) =>
+    projections.some((projection) => projection.name === name && projection.version === version),
+  );
+  if (problems.every(({ damage }) => damage === null)) return problems;
+  for (const { name, version, status } of await readInlineVersions(db)) {
+    const damage = problems.find((problem) => problem.name === name && problem.version === version)?.damage ?? null;
+    if (status === 'live' && damage !== null) await announceLeave(db, name, version);
+  }
+  return problems;
 }
 
 /** Returns the message about a damaged table; null if it is not damaged. */

@@ -6,7 +6,7 @@ import { type AppendLock, tableLock } from '../log/append-locks.ts';
 import type { CheckedAppend } from '../log/append-request.ts';
 import { type AppendOutcome, appendBatch } from '../log/append-statement.ts';
 import type { Database } from '../postgres/database.ts';
-import { nothingSent, sqlStateOf } from '../postgres/database-errors.ts';
+import { isTableError, nothingSent, sqlStateOf } from '../postgres/database-errors.ts';
 import { readBlockedAmong } from '../processors/dead-letters.ts';
 import { type Pipeline, roundTrip } from '../statements/round-trip.ts';
 import { savepoint } from '../statements/savepoint.ts';
@@ -27,6 +27,8 @@ export interface InlineAppendsOptions {
   readonly projections: readonly Projection[];
   /** Freezes rows and events. An impure `evolve` then throws at its mutation. */
   readonly freeze: boolean;
+  /** Makes appends leave the versions whose tables are damaged. Called if a statement that folds was refused because of its table. */
+  readonly leaveDamaged?: (() => Promise<void>) | undefined;
   /** Called with the events that a batch left out of the rows of a version. */
   onLeftOut?(projection: Projection, leftOut: LeftOutOfRows): void;
 }
@@ -189,8 +191,10 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
     while (left.length > 0) {
       try {
         const appends = left.map(({ one }) => one);
-        const written = await untilEntered((lookAhead) =>
-          aroundRefusals(appends, (apart) => inOwnTransaction(appends, lockTimeoutMs, { lookAhead, apart })),
+        const written = await untilEntered(
+          (lookAhead) =>
+            aroundRefusals(appends, (apart) => inOwnTransaction(appends, lockTimeoutMs, { lookAhead, apart })),
+          options.leaveDamaged,
         );
         for (const [index, outcome] of written.entries()) outcomes[left[index]?.index ?? 0] = outcome;
         break;
@@ -217,19 +221,6 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
     }
   }
 
-  /** Repeats if nothing was written because a table that was read ahead was gone, or because a version left the appends in the meantime. */
-  async function untilEntered<T>(work: (lookAhead: boolean) => Promise<T>): Promise<T> {
-    for (let lookAhead = true; ; ) {
-      try {
-        return await work(lookAhead);
-      } catch (error) {
-        const sqlState = sqlStateOf(error);
-        if (sqlState === undefinedTable && lookAhead) lookAhead = false;
-        else if (sqlState !== leftMeanwhile) throw error;
-      }
-    }
-  }
-
   return {
     concerns: (batch) =>
       batch.some(({ prepared }) =>
@@ -245,8 +236,10 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
     append,
     async appendWithin(tx, one) {
       try {
-        const [outcome] = await untilEntered((lookAhead) =>
-          aroundRefusals([one], (apart) => savepoint(tx, () => appendAndFold(tx, [one], { lookAhead, apart }))),
+        const [outcome] = await untilEntered(
+          (lookAhead) =>
+            aroundRefusals([one], (apart) => savepoint(tx, () => appendAndFold(tx, [one], { lookAhead, apart }))),
+          options.leaveDamaged,
         );
         return outcome as AppendOutcome; // one outcome for each append
       } catch (error) {
@@ -259,10 +252,31 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
   };
 }
 
+/**
+ * Repeats if nothing was written: because a table that was read ahead was replaced, because a table is damaged, whose version the appends then
+ * leave, or because a version left the appends in the meantime.
+ */
+async function untilEntered<T>(
+  work: (lookAhead: boolean) => Promise<T>,
+  leaveDamaged: InlineAppendsOptions['leaveDamaged'],
+): Promise<T> {
+  let lookAhead = true;
+  for (let canLeave = leaveDamaged !== undefined; ; ) {
+    try {
+      return await work(lookAhead);
+    } catch (error) {
+      if (isTableError(error) && lookAhead) lookAhead = false;
+      else if (isTableError(error) && canLeave) {
+        canLeave = false;
+        await leaveDamaged?.();
+      } else if (sqlStateOf(error) !== leftMeanwhile) throw error;
+    }
+  }
+}
+
 // Between the append and the commit, the transaction holds streams, rows and the horizon. If the process freezes or disappears there, the server
 // rolls the append back after 5 seconds.
 const begin = 'begin isolation level read committed; set local idle_in_transaction_session_timeout = 5000';
-const undefinedTable = '42P01';
 // Raised by refold.refuse_left(). Nothing else raises it in a READ COMMITTED transaction.
 const leftMeanwhile = '40001';
 

@@ -25,12 +25,25 @@ export function translateDatabaseError(error: unknown, url: string): RefoldError
     if (code === historyChanged) return new RefoldError('HISTORY_CHANGED', cause.message, {}, { cause });
     // For a refused row, the detail quotes the row.
     const detail = /^2[23]/.test(code ?? '') ? undefined : cause.detail;
-    const wayOut =
-      code === '42501' ? '. Grant this privilege to the user that Refold connects as, or connect as another user.' : '';
-    const message = `${cause.message}${detail === undefined ? '' : ` (${detail})`}${wayOut}`;
+    const wayOut = serverFaults[code ?? ''];
+    const message = `${cause.message}${detail === undefined ? '' : ` (${detail})`}${wayOut ? `. ${wayOut}` : ''}`;
     return new RefoldError('DATABASE_ERROR', message, { sqlState: code, constraint, table, column }, { cause });
   }
   return new RefoldError('DATABASE_ERROR', cause instanceof Error ? cause.message : String(cause), {}, { cause });
+}
+
+/** What only an operator can put right, by SQLSTATE. The statement is refused, so nothing of it was written. */
+const serverFaults: Readonly<Record<string, string>> = {
+  '42501': 'Grant this privilege to the user that Refold connects as, or connect as another user.',
+  XX001:
+    'A page of the table is damaged: check the disk, and restore the database, or rebuild the read model that it is of.',
+  XX002: 'The index is damaged: check the disk, and run `reindex` on it.',
+  '58030': "The server can't read or write its files: check its disk.",
+};
+
+/** Whether the server refused a statement for a reason that is not in the statement: a missing privilege, or damaged data. */
+export function isServerFault(error: unknown): boolean {
+  return Object.hasOwn(serverFaults, sqlStateOf(error) ?? '');
 }
 
 /** Raised by Refold's SQL functions if the log's history differs from what the caller expects. */
@@ -95,8 +108,8 @@ export function isTableError(error: unknown): boolean {
 }
 
 // undefined_table, undefined_column, undefined_function (for these types), datatype_mismatch; a prepared statement whose result type has
-// changed; not_null_violation, of a column that was added.
-const tableErrors: ReadonlySet<string> = new Set(['42P01', '42703', '42883', '42804', '0A000', '23502']);
+// changed; not_null_violation, of a column that was added; invalid_column_reference, of a key that was dropped.
+const tableErrors: ReadonlySet<string> = new Set(['42P01', '42703', '42883', '42804', '0A000', '23502', '42P10']);
 
 /**
  * Whether PostgreSQL would refuse the same statement again: because of its values (classes 22 and 23) or its text. Excludes errors of
@@ -173,6 +186,9 @@ function whyUnreachable(error: unknown): string | undefined {
   if (error instanceof SilentConnection) return `${error.message}. Check the network and the server.`;
   const code = codeOf(error);
   if (code !== undefined && Object.hasOwn(unreachableCodes, code)) return unreachableCodes[code];
+  // Of a new session, at any code.
+  if (error instanceof pg.DatabaseError && error.routine === 'CheckMyDatabase')
+    return `the server refuses connections to this database: ${error.message}. Allow them: \`alter database … allow_connections true\`, \`grant connect on database …\`.`;
   if (hasNoConnectionLeft(error))
     return 'the pooler has no connection left. Lower maxConnections, or raise its max_client_conn.';
   if (code?.startsWith('08') && code.length === 5)

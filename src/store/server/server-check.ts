@@ -57,13 +57,28 @@ export function serverChecks(readSchema: string): readonly ServerCheck[] {
   ];
 }
 
-/** Whether a connection reaches a server that accepts writes: not a standby, and not read-only. */
-export async function takesWrites(db: Queryable): Promise<boolean> {
-  const [row] = await db.query<{ writes: boolean }>({
-    name: 'takes writes',
-    text: `select not pg_is_in_recovery() and current_setting('transaction_read_only') = 'off' as writes`,
+/** Why a server that responds can't be worked with; null if it can. Not what its role may do, see {@link privilegeProblem}. */
+export async function workProblem(db: Queryable): Promise<string | null> {
+  const [row] = await db.query<{ problem: string | null }>({
+    name: 'work problem',
+    text: `
+      select case
+        when pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' then 'the database takes no writes'
+        when not (select datallowconn from pg_database where datname = current_database())
+          then 'the database accepts no new connections (allow_connections is false)'
+        when current_setting('synchronous_standby_names') = '' or current_setting('synchronous_commit') in ('off', 'local')
+          then null
+        when not exists (select from pg_stat_replication)
+          or exists (
+            select from pg_stat_activity
+            where usename = current_user
+              and wait_event = 'SyncRep'
+              and query_start < clock_timestamp() - interval '2 seconds'
+          )
+          then 'commits wait for a synchronous standby that is away'
+      end as problem`,
   });
-  return row?.writes === true;
+  return row?.problem ?? null;
 }
 
 /** Why readers of this log could miss events. */

@@ -23,6 +23,7 @@ interface Catalogued {
   readonly tableName: string;
   readonly definition: StoredDefinition;
   readonly exists: boolean;
+  readonly isLogged: boolean;
   /** By SQL name. */
   readonly columns: Readonly<Record<string, StoredColumn>>;
   readonly indexes: readonly StoredIndex[];
@@ -60,7 +61,7 @@ export async function readTableProblems(db: Queryable): Promise<TableProblem[]> 
         table_schema as "tableSchema",
         table_name as "tableName",
         definition,
-        class.oid is not null as exists,
+        class.oid is not null as exists, class.relpersistence = 'p' as "isLogged",
         (
           select coalesce(
             json_object_agg(
@@ -120,7 +121,15 @@ export async function readTableProblems(db: Queryable): Promise<TableProblem[]> 
   });
 }
 
-function damageOf({ tableSchema, tableName, exists, definition, columns, indexes }: Catalogued): string | null {
+function damageOf({
+  tableSchema,
+  tableName,
+  exists,
+  isLogged,
+  definition,
+  columns,
+  indexes,
+}: Catalogued): string | null {
   const table = `its table ${tableSchema}.${tableName}`;
   if (!exists) return `${table} is missing`;
   const differences = definition.columns.flatMap(({ sqlName, type, flags }) => {
@@ -142,6 +151,7 @@ function damageOf({ tableSchema, tableName, exists, definition, columns, indexes
     )
   )
     differences.push('its primary key is missing');
+  if (!isLogged) differences.push('it is UNLOGGED, so a crash of the server empties it');
   return differences.length === 0 ? null : `${table} was altered: ${differences.join(', ')}`;
 }
 
