@@ -41,6 +41,12 @@ export const refoldCodes = {
     why: 'The read model lags, or has stopped.',
     do: 'Ask again, or without the position. Operators: see `refold status`.',
   },
+  ROW_HELD: {
+    status: ofField,
+    what: 'A row does not include the demanded position, and the request has `refold-held: refuse`: `projection`, `key`, `position`, `reason`.',
+    why: 'An event of the row is a dead letter, or was skipped.',
+    do: 'Ask without the header to get the row as it is. Operators: `refold dead-letters`.',
+  },
   HISTORY_CHANGED: {
     status: ofField,
     what: 'The database lost events, and the demanded position belongs to one of them: `position`.',

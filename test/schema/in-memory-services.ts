@@ -446,6 +446,7 @@ export class InMemoryServices implements GatewayServices {
       head: this.head,
       progress: this.head === 0n ? 1 : Number(position) / Number(this.head),
       paused: false,
+      heldRows: 0,
     };
   }
 

@@ -6,6 +6,7 @@ import type { Projection } from '../../projections/projection/projection.ts';
 import type { Canary, Pins, ShadowRule, VersionMap } from '../../projections/projection/version-map.ts';
 import type { ReadPosition } from '../../projections/queries/change-cursor.ts';
 import type { ResponseQuery } from '../../projections/queries/response-query.ts';
+import type { HeldRows } from '../../schema/contract/held-rows.ts';
 import type { CommandResult, LiveReadModels, ReadModels } from '../../schema/contract/operation-context.ts';
 import type { ShadowResult } from '../../store/registry/shadows.ts';
 
@@ -48,6 +49,8 @@ export interface GatewayServices {
     readonly positions?: boolean | undefined;
     /** Whether its parts are answered one after the other, so each may read another store: a mutation. @default false */
     readonly separate?: boolean | undefined;
+    /** Records rows that lack an event up to a demanded position, or refuses them. @default nothing is demanded */
+    readonly held?: HeldRows | undefined;
     /** For a query that may be answered from a replica: the versions that it reads. @default not from a replica */
     readonly replicaOf?: VersionMap | undefined;
   }): OperationReads;

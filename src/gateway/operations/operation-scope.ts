@@ -4,13 +4,20 @@ import type { Logger } from 'pino';
 import type { Viewer } from '../../access.ts';
 import type { EventMetadata } from '../../events/event.ts';
 import type { PositionToken } from '../../events/position-token.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { Pins } from '../../projections/projection/version-map.ts';
 import type { Guard } from '../../schema/access/guard.ts';
 import { restrictLive } from '../../schema/access/restricted-live.ts';
 import { restrictReads } from '../../schema/access/restricted-reads.ts';
 import { needsSnapshot } from '../../schema/analysis/operation-reads.ts';
 import { coerceVariables } from '../../schema/contract/graphql-release.ts';
-import type { LiveReadModels, OperationContext, ReadModels } from '../../schema/contract/operation-context.ts';
+import type { HeldRows } from '../../schema/contract/held-rows.ts';
+import type {
+  LiveOptions,
+  LiveReadModels,
+  OperationContext,
+  ReadModels,
+} from '../../schema/contract/operation-context.ts';
 import { demandedAfter } from '../../schema/fields/after-directive.ts';
 import { checkDepth } from '../../schema/values/storable-input.ts';
 import { writtenToken } from '../../schema/values/written-token.ts';
@@ -26,6 +33,7 @@ import { addToContext, type ContextOf } from './added-context.ts';
 import { createAnswerPosition } from './answer-position.ts';
 import { countUsage } from './field-usage.ts';
 import type { GatewayServices, OperationReads } from './gateway-services.ts';
+import { heldRowsOf, withHeldRows } from './held-answer.ts';
 import type { ServedSchema, ServedSchemaContext } from './served-schema.ts';
 
 export interface OperationScopeOptions {
@@ -61,6 +69,8 @@ export interface Scope {
   readonly revision: string;
   /** When the viewer's credentials expire. */
   readonly expiresAt: Date | null;
+  /** Rows that lack an event up to the position that a subscription demands: to be said with its next message. */
+  readonly held?: HeldRows | undefined;
   close(): void;
 }
 
@@ -107,6 +117,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
     const positions = position !== undefined;
     const snapshot = positions || (operation !== undefined && wantsSnapshot(operation, args.document, context.served));
     const separate = operation?.operation === 'mutation';
+    const held = demanded || separate ? heldRowsOf(header('refold-held')) : undefined;
     let opened: OperationReads | undefined;
     let isClosed = false;
     const writtenFields = createWrittenFields();
@@ -114,6 +125,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
     return {
       expiresAt: viewer === 'system' ? null : viewer.expiresAt,
       written: writtenFields,
+      held,
       works: {
         versions: context.served.versions,
         viewer,
@@ -126,11 +138,12 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
             const written = writtenToken(result);
             noteWritten(context, written);
             if (result.events.length > 0) writtenFields.note(written);
+            for (const event of result.events) held?.written.add(event.position);
             position?.note(written);
             return result;
           },
         },
-        live: livePinned(guard ? restrictLive(services.live, guard) : services.live, context.served.pins),
+        live: liveWith(guard ? restrictLive(services.live, guard) : services.live, { pins: context.served.pins, held }),
         after: demanded?.position ?? null,
         checkToken,
         lastEventId: header('last-event-id') ?? null,
@@ -142,10 +155,11 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
         // Answers with a position are read from the primary, because the position is that of the primary's rows.
         const replicaOf =
           replica && !positions && operation?.operation === 'query' ? context.served.versions : undefined;
-        opened = services.openReadModels({ snapshot, positions, separate, replicaOf });
+        opened = services.openReadModels({ snapshot, positions, separate, replicaOf, held });
         return guard ? restrictReads(opened, guard) : opened;
       },
-      finish: async (result) => (position && opened ? position.withPosition(result, opened) : result),
+      finish: async (result) =>
+        withHeldRows(position && opened ? await position.withPosition(result, opened) : result, held),
       close() {
         isClosed = true;
         if (opened) closeReads(opened);
@@ -187,7 +201,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
       },
     },
     async open(args) {
-      const { works, openReads, expiresAt, close } = await open(args.contextValue as Context, args); // as above
+      const { works, openReads, expiresAt, held, close } = await open(args.contextValue as Context, args); // as above
       const context = new SubscriptionContext(args.contextValue, works, openReads);
       try {
         const contextOf = options.contextOf();
@@ -196,7 +210,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
         close();
         throw error;
       }
-      return { context, revision: works.versions.revision, expiresAt, close };
+      return { context, revision: works.versions.revision, expiresAt, held, close };
     },
   };
 }
@@ -231,15 +245,16 @@ class SubscriptionContext {
 }
 
 /** Subscriptions to pinned versions stay on them. */
-function livePinned(live: LiveReadModels, pins: Pins): LiveReadModels {
-  if (pins.size === 0) return live;
+function liveWith(
+  live: LiveReadModels,
+  { pins, held }: { readonly pins: Pins; readonly held: HeldRows | undefined },
+): LiveReadModels {
+  if (pins.size === 0 && !held) return live;
+  const given = ({ name }: Projection, options: LiveOptions) => ({ ...options, pinned: pins.has(name), held });
   return {
-    row: (projection, key, columns, options) =>
-      live.row(projection, key, columns, { ...options, pinned: pins.has(projection.name) }),
-    list: (projection, query, options) =>
-      live.list(projection, query, { ...options, pinned: pins.has(projection.name) }),
-    changes: (projection, query, options) =>
-      live.changes(projection, query, { ...options, pinned: pins.has(projection.name) }),
+    row: (projection, key, columns, options) => live.row(projection, key, columns, given(projection, options)),
+    list: (projection, query, options) => live.list(projection, query, given(projection, options)),
+    changes: (projection, query, options) => live.changes(projection, query, given(projection, options)),
   };
 }
 

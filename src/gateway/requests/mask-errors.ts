@@ -25,6 +25,7 @@ const publicFields: Readonly<Record<Exclude<ClientErrorCode, 'AUTHENTICATION_UNA
   OUTCOME_UNKNOWN: () => ({}),
   PROJECTION_NOT_READY: ({ fields }) => fields,
   POSITION_TIMEOUT: ({ fields }) => fields,
+  ROW_HELD: ({ fields }) => fields,
   HISTORY_CHANGED: ({ fields }) => fields,
   PROJECTION_SWITCHED: ({ fields }) => fields,
   QUERY_TOO_COMPLEX: () => ({}),

@@ -25,8 +25,12 @@ export interface TransportContext {
   readonly viewer?: Viewer | 'system';
 }
 
-export function headerOf({ request, socketHeaders }: TransportContext, name: string): string | undefined {
+/** A browser can't set headers of a WebSocket, so Refold's own may be connection parameters. */
+export function headerOf(
+  { request, socketHeaders, connectionParams }: TransportContext,
+  name: string,
+): string | undefined {
   if (request) return request.headers.get(name) ?? undefined;
-  const value = socketHeaders?.[name];
+  const value = (name.startsWith('refold-') ? connectionParams?.[name] : undefined) ?? socketHeaders?.[name];
   return typeof value === 'string' ? value : undefined;
 }

@@ -15,6 +15,8 @@ export interface OperationArgs {
   readonly document: DocumentNode;
   /** Of the version map: one schema may serve several, which differ in what is active. */
   readonly revision?: string;
+  /** Whether each answer has the position of its message in `extensions`. @default false */
+  readonly positions?: boolean;
   readonly operationName?: string | null | undefined;
   readonly variableValues?: Readonly<Record<string, unknown>> | null | undefined;
 }
@@ -45,11 +47,11 @@ export function createSharedOperations(): SharedOperations {
 
   return {
     join(args) {
-      const { schema, document, revision, operationName, variableValues } = args;
+      const { schema, document, revision, operationName, variableValues, positions = false } = args;
       const operations = operationsOf(args);
-      const id = JSON.stringify([revision ?? null, operationName ?? null, variableValues ?? {}]);
+      const id = JSON.stringify([positions, revision ?? null, operationName ?? null, variableValues ?? {}]);
       const operation = operations.get(id) ?? {
-        ...{ id, subscribers: 0, schema, document },
+        ...{ id, subscribers: 0, schema, document, positions },
         ...{ operationName: operationName ?? null, variableValues: variableValues ?? {} },
       };
       operations.set(id, operation);
@@ -100,10 +102,11 @@ export function createResponses(maskError: (error: unknown) => GraphQLError): Re
   }
 
   function run(operation: SharedOperation, rootValue: unknown, contextValue: object): Answer | Promise<Answer> {
-    const { schema, document, operationName, variableValues } = operation;
+    const { schema, document, operationName, variableValues, positions } = operation;
+    const positioned = (executed: ExecutionResult) => (positions ? withPosition(executed, rootValue) : executed);
     try {
       const result = execute({ schema, document, operationName, variableValues, rootValue, contextValue });
-      const answerOf = (executed: ExecutionResult) => plain(masked(executed), eventIdOf(rootValue));
+      const answerOf = (executed: ExecutionResult) => plain(positioned(masked(executed)), eventIdOf(rootValue));
       return result instanceof Promise ? result.then(answerOf, failed) : answerOf(result as ExecutionResult); // execute returns no other kinds of promise
     } catch (error) {
       return failed(error);
@@ -155,6 +158,12 @@ export function createResponses(maskError: (error: unknown) => GraphQLError): Re
       made = new Map();
     },
   };
+}
+
+/** Events of an application's own subscriptions have no position. */
+function withPosition(result: ExecutionResult, event: unknown): ExecutionResult {
+  if (typeof event !== 'object' || event === null || !('position' in event)) return result;
+  return { ...result, extensions: { ...result.extensions, position: String(event.position) } };
 }
 
 function attributesOf({ document, operationName }: SharedOperation) {

@@ -1,6 +1,8 @@
+import type { HeldRows } from '../../schema/contract/held-rows.ts';
 import type { LiveMessages } from '../../schema/contract/live-messages.ts';
 import { isTracing, recordedTrace, type Trace } from '../../tracing.ts';
-import type { Answer } from './answer.ts';
+import { withHeldRows } from '../operations/held-answer.ts';
+import { type Answer, createAnswer } from './answer.ts';
 import type { Responses, SharedOperation } from './shared-operation.ts';
 
 /** Counts what subscriptions send. */
@@ -25,6 +27,8 @@ export interface SubscriptionOptions {
   readonly operation: SharedOperation;
   /** The subscriber's own context, for resolvers that read it. */
   readonly context: object;
+  /** Said with the next answer, then forgotten. */
+  readonly held?: HeldRows | undefined;
   readonly answers: Responses;
   readonly counts: SentMessages;
   /** Schedules a call of {@link ClientSubscription.deliver}. */
@@ -103,7 +107,7 @@ export class ClientSubscription {
     while (this.#state !== 'completed' && sink.isReady) {
       const answer = this.#next();
       if (!answer) break;
-      sink.send(answer);
+      sink.send(this.#withHeld(answer));
       this.#options.counts.delivered++;
     }
     if (this.#state === 'ended' && !this.#arrived && sink.isReady) {
@@ -131,6 +135,14 @@ export class ClientSubscription {
       this.#over();
       return answers.failed(error);
     }
+  }
+
+  #withHeld(answer: Answer): Answer {
+    const { held } = this.#options;
+    if (!held || held.found.length === 0) return answer;
+    const result = withHeldRows(answer.result, held);
+    held.found.length = 0;
+    return createAnswer(result, answer.eventId);
   }
 
   #made(answer: Answer | Promise<Answer>): Answer | undefined {

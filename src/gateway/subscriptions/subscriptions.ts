@@ -8,7 +8,7 @@ import { expired } from '../policies/authentication.ts';
 import type { ConcurrencyLimit } from '../policies/concurrency-limit.ts';
 import type { RequestPolicies } from '../policies/request-policies.ts';
 import type { ClientOf } from '../requests/client.ts';
-import type { TransportContext } from '../requests/transport-context.ts';
+import { headerOf, type TransportContext } from '../requests/transport-context.ts';
 import { createDeliveries } from './deliveries.ts';
 import { pulled } from './pulled-answers.ts';
 import { createResponses, createSharedOperations, type OperationArgs } from './shared-operation.ts';
@@ -76,7 +76,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
   }
 
   async function begin(args: SubscriptionArgs, leave: () => void): Promise<ClientSubscription | Refusal> {
-    const { context, revision, expiresAt, close } = await scope.open(args);
+    const { context, revision, expiresAt, held, close } = await scope.open(args);
     let source: AsyncIterable<unknown> | ExecutionResult | undefined;
     try {
       source = await sourceEventStream({ ...args, contextValue: context });
@@ -84,12 +84,14 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
       if (!isAsyncIterable(source)) close();
     }
     if (!isAsyncIterable(source)) return { errors: (source.errors ?? []).map(maskError) };
-    const operation = operations.join({ ...args, revision });
+    const positions = headerOf(args.contextValue, 'refold-position') === '1';
+    const operation = operations.join({ ...args, revision, positions });
     let stopClock = () => {};
     const subscription = new ClientSubscription({
       messages: liveMessages(source),
       operation,
       context,
+      held,
       answers,
       counts,
       enqueue: deliveries.add,

@@ -70,4 +70,6 @@ export interface VersionProgress {
   readonly progress: number;
   /** Whether an operator has paused it: its position stays where it is. */
   readonly paused: boolean;
+  /** The number of rows that wait for a dead letter, up to 10,000. */
+  readonly heldRows: number;
 }

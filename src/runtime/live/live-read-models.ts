@@ -80,6 +80,7 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
         declared: projection,
         live,
         since: null,
+        keys: [key],
         create: (wake) => createRowSubscription({ projection, key, columns, after: live.after, wake }),
       }),
     list: (projection, query, live) =>

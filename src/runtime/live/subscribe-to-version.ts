@@ -2,11 +2,12 @@ import { sameAccess } from '../../access.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { PositionToken } from '../../events/position-token.ts';
 import { notReady } from '../../projections/projection/not-ready.ts';
-import type { Projection } from '../../projections/projection/projection.ts';
+import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import type { Pins, ServedVersion, VersionMap } from '../../projections/projection/version-map.ts';
 import type { LiveOptions } from '../../schema/contract/operation-context.ts';
 import { readAnchor } from '../../store/log/horizon.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
+import { checkHeld } from '../reads/held-reads.ts';
 import type { Positions } from '../reads/positions.ts';
 import { waitForRows } from '../reads/wait-for-rows.ts';
 import type { Follower } from './follower.ts';
@@ -45,13 +46,15 @@ export interface VersionSubscription<T> {
   readonly live: LiveOptions;
   /** The position from which the client resumes, with its anchor; null if none is known. */
   readonly since: PositionToken | null;
+  /** The rows that it is about. @default any */
+  readonly keys?: readonly RowKey[];
   create(wake: () => void): LiveSubscription<T>;
 }
 
 /** Starts with the first pull: waits for the demanded position, and moves from version to version with each activation. */
 export function subscribeToVersion<T>(
   parts: SubscriptionParts,
-  { declared, live, since, create }: VersionSubscription<T>,
+  { declared, live, since, keys, create }: VersionSubscription<T>,
 ): AsyncIterableIterator<T> {
   const { db, dbOf, versions, positions, followers, open } = parts;
   const { after, pinned = false } = live;
@@ -85,7 +88,12 @@ export function subscribeToVersion<T>(
     for (let isThere = false; !isThere; ) {
       const served = pinned ? servedNow()?.projection : await activeVersion(parts, declared);
       if (!served) return;
-      isThere = await waitForRows({ db: dbOf(served), positions, signal: ending.signal }, served, position);
+      const rows = { db: dbOf(served), positions, signal: ending.signal };
+      const there = await waitForRows(rows, served, position);
+      isThere = there !== 'moved';
+      // A subscriber that may see all rows or a part of them: only that one lacks an event is said.
+      if (there === 'leaves out' && live.held)
+        await checkHeld(rows.db, served, live.held, { upTo: position, keys: keys ?? null, isShown: () => true });
       // A rebuild has moved the rows to another table, and this process does not know yet.
       if (!isThere) await versions.refresh();
     }

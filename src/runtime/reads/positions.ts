@@ -9,6 +9,7 @@ import {
   type NotifiedCheckpoint,
   parseCheckpoint,
 } from '../../store/processors/checkpoint-notifications.ts';
+import { countHeldRows } from '../../store/processors/held-rows.ts';
 import { readVersionPositions, readVersionStatus } from '../../store/registry/version-positions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { createPoller } from '../scheduling/poller.ts';
@@ -151,11 +152,12 @@ export function createPositions(options: PositionsOptions): Positions {
     async progress(projection) {
       const { name, version } = projection;
       const [status, last] = await Promise.all([readVersionStatus(db, name, version), readHead()]);
+      const heldRows = status?.leavesOut ? await countHeldRows(db, status.tableName) : 0;
       const { state = 'building', checkpoint: position = beginning, paused = false } = status ?? {};
       // The log or the version may have grown between the two reads, but a version is never ahead of the log.
       const end = last > position ? last : position;
       const progress = end === 0n ? 1 : Number((position * 10_000n) / end) / 10_000;
-      return { projection: name, version, state, position, head: end, progress, paused };
+      return { projection: name, version, state, position, head: end, progress, paused, heldRows };
     },
     onCheckpoint(projection, listener) {
       const set = listeners.get(projection.id) ?? new Set();

@@ -3,6 +3,7 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { VersionMap } from '../../projections/projection/version-map.ts';
 import type { ResponseQuery } from '../../projections/queries/response-query.ts';
+import type { HeldRows } from '../../schema/contract/held-rows.ts';
 import type { ReadModels } from '../../schema/contract/operation-context.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { aggregateRows } from '../../store/queries/aggregate-rows.ts';
@@ -14,15 +15,15 @@ import type { Queryable } from '../../store/statements/statement.ts';
 import { samePosition } from '../verification/diff.ts';
 import { createCompiledReads } from './compiled-reads.ts';
 import { followTables, type TableView } from './follow-tables.ts';
+import { createHeldReads, type HeldReads } from './held-reads.ts';
 import { createKeyLookups } from './key-lookups.ts';
 import type { NearReads, OperationReadModels } from './operation-read-models.ts';
 import type { Positions } from './positions.ts';
-import { createReadPositions } from './read-positions.ts';
+import { createReadPositions, trackedReads } from './read-positions.ts';
 import { createRelatedReads } from './related-reads.ts';
 import type { Replica } from './replica.ts';
 import { readsFromReplica } from './replica-reads.ts';
 import type { RowHistory } from './row-history.ts';
-import { trackedReads } from './tracked-reads.ts';
 import { waitForRows } from './wait-for-rows.ts';
 
 export interface ReadModelsOptions {
@@ -61,6 +62,8 @@ export interface ReadsOptions {
   readonly positions?: boolean | undefined;
   /** Whether its parts are answered one after the other, so each may read another store: a mutation. @default false */
   readonly separate?: boolean | undefined;
+  /** Records rows that lack an event up to a demanded position, or refuses them. @default nothing is demanded */
+  readonly held?: HeldRows | undefined;
   /** The versions that a query reads, if a replica may serve it. @default only the primary may */
   readonly replicaOf?: VersionMap | undefined;
 }
@@ -72,14 +75,15 @@ export function createReadModels(options: ReadModelsOptions): ReadModelSource {
   const answerNear = replica && compiledReadsOf(replica.db, options);
   const answerOfPrimary = compiledReadsOf(options.db, options);
 
-  function openPrimary(snapshot: boolean, positions: boolean): OperationReadModels {
-    return followTables(readsOfPrimary(snapshot, positions), versions, { snapshot });
+  function openPrimary(how: ReadsOptions): OperationReadModels {
+    return followTables(readsOfPrimary(how), versions, how);
   }
 
   return {
-    open({ snapshot, positions = false, replicaOf }) {
-      if (!replica || !openNear || !replicaOf || !replica.accepts(replicaOf)) return openPrimary(snapshot, positions);
-      return readsFromReplica(replica, openNear(snapshot, positions), () => openPrimary(snapshot, positions));
+    open(how) {
+      const { replicaOf } = how;
+      if (!replica || !openNear || !replicaOf || !replica.accepts(replicaOf)) return openPrimary(how);
+      return readsFromReplica(replica, openNear(how), () => openPrimary(how));
     },
     async answer(query, versions) {
       if (!replica || !answerNear || !replica.accepts(versions)) return answerOfPrimary(query);
@@ -98,16 +102,17 @@ function compiledReadsOf(db: Database, { readSchema }: ReadModelsOptions) {
 }
 
 /** Opens reads of one database. */
-function createReadsOf(options: ReadModelsOptions): (snapshot: boolean, positions: boolean) => NearReads {
+function createReadsOf(options: ReadModelsOptions): (how: ReadsOptions) => NearReads {
   const { db, readSchema } = options;
   // One for the process, because it batches the look-ups of concurrent operations.
   const lookups = createKeyLookups({ db, readSchema, send: 'turn' });
 
-  return (snapshot, positions) => {
-    if (snapshot) return openOperation(options, positions);
-    const waits = createWaits(db, options.positions);
+  return (how) => {
+    if (how.snapshot) return openOperation(options, how);
+    const held = createHeldReads(db, how.held);
+    const waits = createWaits(db, options.positions, held);
     const related = createRelatedReads(db, readSchema);
-    return {
+    const models: ReadModels = {
       findByKeys: (projection, keys, columns, where = null) => lookups.find(projection, keys, columns, where),
       findByUnique: (projection, by, values, columns, where = null) =>
         first(lookups.find(projection, [values], columns, where, by)),
@@ -119,7 +124,10 @@ function createReadsOf(options: ReadModelsOptions): (snapshot: boolean, position
       aggregate: (projection, query) => aggregateRows(db, readSchema, projection, query),
       waitFor: waits.waitFor,
       progress: (projection) => options.positions.progress(projection),
-      holds: (projection, position) => holds(db, projection, position),
+    };
+    return {
+      ...held.checked(models),
+      holds: (projection, position) => holds(db, held, projection, position),
       samePosition: async () => null,
       readPositions: async () => [],
       close: async () => waits.end(),
@@ -131,16 +139,22 @@ function createReadsOf(options: ReadModelsOptions): (snapshot: boolean, position
  * Whether the version has this table and the position in these reads. False for a position that only an inline version's appends have written: then
  * new reads are opened.
  */
-async function holds(reads: Queryable, projection: Projection, position: GlobalPosition): Promise<boolean> {
-  const checkpoint = await readReplayedCheckpoint(reads, projection);
-  return checkpoint !== null && checkpoint >= position;
+async function holds(
+  reads: Queryable,
+  held: HeldReads,
+  projection: Projection,
+  position: GlobalPosition,
+): Promise<boolean> {
+  const replayed = await readReplayedCheckpoint(reads, projection);
+  if (replayed === null || replayed.checkpoint < position) return false;
+  if (replayed.leavesOut) held.demand(projection, position);
+  return true;
 }
 
 function openOperation(
   { db, readSchema, statementTimeout, positions, history }: ReadModelsOptions,
-  withPositions: boolean,
+  { positions: withPositions = false, held: heldRows }: ReadsOptions,
 ): NearReads {
-  const waits = createWaits(db, positions);
   const open = new Set<Promise<void>>();
   const positioned = withPositions ? createReadPositions(db) : undefined;
   let snapshot: ReadSnapshot | undefined;
@@ -155,6 +169,8 @@ function openOperation(
       return snapshot.query(statement);
     },
   };
+  const held = createHeldReads(reads, heldRows);
+  const waits = createWaits(db, positions, held);
   const lookups = createKeyLookups({ db: reads, readSchema, send: 'operation' });
   const related = createRelatedReads(reads, readSchema);
 
@@ -179,15 +195,15 @@ function openOperation(
     async waitFor(projection, position) {
       await waits.waitFor(projection, position);
       // A snapshot from before the wait would lack the awaited position, or show the table half filled.
-      if (!snapshot || (await holds(snapshot, projection, position))) return;
+      if (!snapshot || (await holds(snapshot, held, projection, position))) return;
       await positioned?.take(snapshot);
       closeSnapshot();
     },
     progress: (projection) => positions.progress(projection),
   };
   return {
-    ...(positioned ? trackedReads(models, positioned.note) : models),
-    holds: (projection, position) => holds(reads, projection, position),
+    ...held.checked(positioned ? trackedReads(models, positioned.note) : models),
+    holds: (projection, position) => holds(reads, held, projection, position),
     async samePosition(...versions) {
       const registered = await readRegistry(reads);
       const [a, b] = versions.map((version) =>
@@ -212,7 +228,7 @@ async function first<T>(found: Promise<readonly T[]>): Promise<T | null> {
 }
 
 /** The waits of one operation, which end with it. The controller is created at the first wait, because few operations wait. */
-function createWaits(db: Queryable, positions: Positions) {
+function createWaits(db: Queryable, positions: Positions, held: HeldReads) {
   let ending: AbortController | undefined;
   let isOver = false;
   return {
@@ -223,7 +239,9 @@ function createWaits(db: Queryable, positions: Positions) {
       if (isOver) throw ended();
       ending ??= new AbortController();
       const { id } = projection;
-      if (await waitForRows({ db, positions, signal: ending.signal }, projection, position)) return;
+      const there = await waitForRows({ db, positions, signal: ending.signal }, projection, position);
+      if (there === 'leaves out') held.demand(projection, position);
+      if (there !== 'moved') return;
       const problem = `${id} got another table while this waited for position ${position}. Ask again.`;
       throw new RefoldError('PROJECTION_NOT_READY', problem, { projection: id });
     },

@@ -13,8 +13,11 @@ export interface RowsWait {
   readonly signal: AbortSignal;
 }
 
+/** Whether the rows are in the caller's table, and whether they may lack events up to the position. */
+export type RowsThere = 'moved' | 'whole' | 'leaves out';
+
 /**
- * Waits until the caller's table of a version holds the log up to the position. Returns false if the version has moved to another table by then.
+ * Waits until the caller's table of a version holds the log up to the position. Returns `moved` if the version has another table by then.
  * The registry decides, because the checkpoint known to this process may be outdated: the version may have gone back, in a rebuild or after a
  * lost tail of the log, and the notification may have been lost. In another database than the log, nobody may have noticed a lost tail yet. Its
  * positions count again for other events, so the log is asked whether it still has those of the checkpoint.
@@ -25,17 +28,17 @@ export async function waitForRows(
   { db, positions, signal }: RowsWait,
   projection: Projection,
   position: GlobalPosition,
-): Promise<boolean> {
+): Promise<RowsThere> {
   for (;;) {
     await positions.waitFor(projection, position, { signal });
     const status = await readVersionStatus(db, projection.name, projection.version);
-    if (status === undefined) return true; // no longer in the registry: its reads report that
-    if (status.tableName !== projection.tableName) return false;
+    if (status === undefined) return 'whole'; // no longer in the registry: its reads report that
+    if (status.tableName !== projection.tableName) return 'moved';
     if (status.checkpoint < position) {
       positions.forget();
       continue;
     }
-    if (!(await isOfLostEvents(db, status))) return true;
+    if (!(await isOfLostEvents(db, status))) return status.leavesOut ? 'leaves out' : 'whole';
     const why = 'because its rows are those of events that the log has lost';
     throw positionTimeout(projection, { position, reached: beginning, why });
   }

@@ -15,6 +15,7 @@ import type {
   RowPage,
 } from '../../projections/queries/row-query.ts';
 import type { ChangeFeedQuery, ChangeFeedUpdate } from './change-feed.ts';
+import type { HeldRows } from './held-rows.ts';
 
 /**
  * What the resolvers of one operation need. The schema declares it, and the runtime and the store implement it, so the schema needs no
@@ -151,6 +152,8 @@ export interface LiveOptions {
   readonly after: GlobalPosition | null;
   /** Whether the subscription stays on this version as long as it is maintained, even if another becomes active. @default false */
   readonly pinned?: boolean;
+  /** Receives rows that lack an event up to `after`, before the first message. @default not checked */
+  readonly held?: HeldRows | undefined;
 }
 
 /**

@@ -56,6 +56,11 @@ export function addMeta(builder: Builder, served: readonly ServedVersion[]): voi
         description: 'Whether an operator has paused the version: its position stays where it is.',
         resolve: ({ paused }) => paused,
       }),
+      heldRows: t.int({
+        description:
+          'How many rows wait for a dead letter, up to 10,000: they do not include events that `position` says are in it.',
+        resolve: ({ heldRows }) => heldRows,
+      }),
     }),
   });
   const meta = builder.objectRef<object>('Meta').implement({

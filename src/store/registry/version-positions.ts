@@ -37,6 +37,8 @@ export interface StoredVersion extends ColumnsOf<'refold.projections', 'state' |
   readonly anchor: string | null;
   /** Whether an operator has paused it: nobody maintains it. */
   readonly paused: boolean;
+  /** Whether its rows lack events: there are dead letters or skipped events. */
+  readonly leavesOut: boolean;
 }
 
 /** The state, table and position of one version; undefined if the registry does not contain it. */
@@ -53,7 +55,9 @@ export async function readVersionStatus(
         table_name as "tableName",
         paused_at is not null as paused,
         coalesce(refold.reached($1, $2, lowest.checkpoint), 0) as checkpoint,
-        lowest.anchor
+        lowest.anchor,
+        exists (select from refold.dead_letters where table_name = projections.table_name)
+          or exists (select from refold.skips where table_name = projections.table_name) as "leavesOut"
       from refold.projections
       left join lateral (
         select checkpoint, anchor from refold.processors where name = $1 and version = $2 order by checkpoint limit 1

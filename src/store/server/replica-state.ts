@@ -150,22 +150,25 @@ const checkpoints = `
 
 /**
  * The position up to which a version's rows certainly are in this table, as a snapshot or a replica shows it; null if the version has another
- * table. Unlike `refold.reached`, it does not ask the sequence of positions, which is ahead of what a snapshot sees and a replica has replayed.
+ * table. `leavesOut`: rows may lack events. Unlike `refold.reached`, it does not ask the sequence of positions, which is ahead of what a snapshot sees and a replica has replayed.
  */
 export async function readReplayedCheckpoint(
   db: Queryable,
   { name, version, tableName }: { readonly name: string; readonly version: number; readonly tableName: string },
-): Promise<GlobalPosition | null> {
-  const [row] = await db.query<{ checkpoint: GlobalPosition | null }>({
+): Promise<{ readonly checkpoint: GlobalPosition; readonly leavesOut: boolean } | null> {
+  const [row] = await db.query<{ checkpoint: GlobalPosition | null; leavesOut: boolean }>({
     name: 'read replayed checkpoint',
     text: `
-      select min(checkpoint) as checkpoint
+      select
+        min(checkpoint) as checkpoint,
+        exists (select from refold.dead_letters where table_name = $3)
+          or exists (select from refold.skips where table_name = $3) as "leavesOut"
       from refold.processors
       join refold.projections using (name, version)
       where name = $1 and version = $2 and table_name = $3`,
     values: [name, version, tableName],
   });
-  return row?.checkpoint ?? null;
+  return row && row.checkpoint !== null ? { ...row, checkpoint: row.checkpoint } : null;
 }
 
 type WalPlaceRow = Omit<WalPlace, 'at'> & { readonly at: string };

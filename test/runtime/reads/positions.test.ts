@@ -220,6 +220,7 @@ test('progress is the share of the log that was folded', async () => {
     head: 1000n,
     progress: 0.25,
     paused: false,
+    heldRows: 0,
   });
   const unknown: Projection = { ...orderBook, name: 'unknown' };
   expect(await positionsWith().progress(unknown)).toMatchObject({ state: 'building', position: 0n, progress: 0 });

@@ -43,7 +43,7 @@ test.each([
   }
   await setting.stop(worker);
   const gateway = await setting.start(config, { maintain: false });
-  expect(await isThere(gateway, reached)).toBe(true);
+  expect(await isThere(gateway, reached)).toBe('whole');
   await loseLastEvent();
   expect(await open(gateway, 'b')).toBe(reached);
   await expect(isThere(gateway, reached)).rejects.toMatchObject({
