@@ -151,7 +151,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
       lost: () => operation?.operation === 'query' && opened?.lost === true,
       openReads({ replica } = { replica: false }) {
         if (isClosed) throw new Error('The operation has ended.');
-        if (opened) closeReads(opened);
+        if (opened) closeReads(opened, logger);
         // Answers with a position are read from the primary, because the position is that of the primary's rows.
         const replicaOf =
           replica && !positions && operation?.operation === 'query' ? context.served.versions : undefined;
@@ -162,7 +162,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
         withHeldRows(position && opened ? await position.withPosition(result, opened) : result, held),
       close() {
         isClosed = true;
-        if (opened) closeReads(opened);
+        if (opened) closeReads(opened, logger);
       },
     };
   }
@@ -170,10 +170,6 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
   /** A position without an anchor is accepted as it is. */
   async function checkToken(token: PositionToken): Promise<void> {
     if (token.anchor !== null) await services.checkToken?.(token);
-  }
-
-  function closeReads(reads: OperationReads): void {
-    reads.close().catch((error) => logger.warn({ err: error }, 'could not close the reads of an operation'));
   }
 
   return {
@@ -242,6 +238,10 @@ class SubscriptionContext {
     this.#reads ??= this.#open();
     return this.#reads;
   }
+}
+
+function closeReads(reads: OperationReads, logger: Logger): void {
+  reads.close().catch((error) => logger.warn({ err: error }, 'could not close the reads of an operation'));
 }
 
 /** Subscriptions to pinned versions stay on them. */
