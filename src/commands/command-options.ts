@@ -80,7 +80,7 @@ export interface CommandOptions<
 > extends CommonOptions<Name, I, L, E> {
   /** Folds the stream's events into the state that `decide` receives. Give `events` instead if the decision needs no state. */
   readonly state?: StreamState<F, S>;
-  /** The family of the events that `decide` returns. Give it instead of `state`. */
+  /** The family of the events that `decide` returns. Give it instead of `state`: no event is read, and the state that `decide` gets is undefined. */
   readonly events?: F;
   /** Returns the id of the stream that the command writes to. */
   readonly stream: (input: StandardSchemaV1.InferOutput<I>) => string;

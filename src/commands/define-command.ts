@@ -26,6 +26,8 @@ export interface Command<
   readonly input: I;
   /** The families of the streams that the command writes to. */
   readonly families: readonly F[];
+  /** The states that it may decide on. */
+  readonly states: readonly StreamState[];
   /** The event types that the command may append. */
   readonly emits: readonly string[];
   readonly access: CommandAccess | undefined;
@@ -167,6 +169,7 @@ export function defineCommand<Name extends string, I extends StandardSchemaV1>(
     ...(options.description === undefined ? {} : { description: options.description }),
     input: options.input,
     families,
+    states,
     emits,
     access: options.access as CommandAccess | undefined, // called with this command's parsed input only
     streamsOf: (input: unknown) => checkStreams(declared, declared.several ? streams(input) : stream(input)),
@@ -202,7 +205,7 @@ function statesOf(subject: string, options: AnyCommandOptions<string, StandardSc
   }
   if (states !== undefined)
     throw invalidDeclaration(subject, `'states' goes with 'streams'; give 'state' with 'stream'.`);
-  const one = state ?? (events && defineState(events, () => ({}), {})); // a decision without a state ignores it
+  const one = state ?? (events && defineState(events, () => undefined, {}));
   if (one?.kind !== 'stream-state' || (state && events)) {
     throw invalidDeclaration(
       subject,

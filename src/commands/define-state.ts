@@ -30,6 +30,8 @@ export interface StreamState<F extends EventFamily = EventFamily, S = unknown> {
   readonly kind: 'stream-state';
   readonly family: F;
   readonly initial: () => S;
+  /** Whether it has a handler. The state without one is always the initial one: no event is read for it. */
+  readonly folds: boolean;
   /**
    * Returns the state after the event. An event without a handler leaves the state unchanged.
    *
@@ -71,6 +73,7 @@ export function defineState<const F extends EventFamily, S, E extends StateEvolv
     kind: 'stream-state',
     family,
     initial,
+    folds: Object.keys(evolve).length > 0,
     apply(state: S, event: RecordedEvent) {
       const handler = Object.hasOwn(handlers, event.type) ? handlers[event.type] : undefined;
       if (!handler) return state;

@@ -12,6 +12,7 @@ import type { PollTimer } from '../store/server/poll-timer.ts';
 import { createSchemaEvolution, type SchemaEvolution } from './activation/schema-evolution.ts';
 import { openApplicationLog } from './commands/application-log.ts';
 import { type ExecuteOptions, type ExecuteResult, executeCommand } from './commands/command-handler.ts';
+import { createLongStreamLog } from './commands/long-streams.ts';
 import type { SnapshotWriter } from './commands/snapshot-writer.ts';
 import type { StreamTurns } from './commands/stream-turns.ts';
 import type { EventSource } from './consumers/event-source.ts';
@@ -100,6 +101,7 @@ export interface DeclaredParts {
 export function declareParts(shared: SharedParts, config: Config, maintained: Maintained = config): DeclaredParts {
   const { db, stores, reads, history, notifications, snapshots, turns, development, metrics } = shared;
   const { readSchema } = config.database;
+  const noteLength = createLongStreamLog(shared.logger);
   const appends = openApplicationLog(db, config, {
     freeze: development,
     logger: shared.appendLogger,
@@ -111,6 +113,10 @@ export function declareParts(shared: SharedParts, config: Config, maintained: Ma
     onSent: (sent) => {
       metrics?.sent(sent);
       watch.appended(sent.error);
+    },
+    onFolded: (folded) => {
+      metrics?.folded(folded);
+      noteLength(folded);
     },
   });
   const { log } = appends;

@@ -152,6 +152,16 @@ export interface EventLogOptions extends AppendQueueOptions {
   readonly onAppended?: (position: GlobalPosition) => void;
   /** Called after each statement of appends. */
   readonly onSent?: (sent: SentAppends) => void;
+  /** Called after the state of a stream was read. */
+  readonly onFolded?: (folded: FoldedStream) => void;
+}
+
+/** A stream whose state was read. */
+export interface FoldedStream {
+  readonly state: StreamState;
+  readonly streamId: string;
+  /** How many events were read for it. */
+  readonly events: number;
 }
 
 /** One statement of appends, as it ended. */
@@ -240,6 +250,9 @@ export function createEventLog(
     });
   }
 
+  const folded = (state: StreamState, streamId: string, { version, snapshotVersion }: StateOf) =>
+    options.onFolded?.({ state, streamId, events: state.folds ? version - snapshotVersion : 0 });
+
   async function alone(target: Queryable, one: CheckedAppend): Promise<AppendOutcome> {
     if (inline?.concerns([one])) return inline.appendWithin(target, one);
     const [outcome] = await appendBatch(target, [one.prepared]);
@@ -265,9 +278,15 @@ export function createEventLog(
       readStream(db, family, streamId, readOptions) as AsyncIterable<RecordedEventOf<F>>, // every stored payload was validated by its schema
     async stateOf(state, streamId, stateOptions) {
       knownFamily(byName, state.family.name);
-      return readState(db, state, streamId, stateOptions);
+      const found = await readState(db, state, streamId, stateOptions);
+      folded(state, streamId, found);
+      return found;
     },
-    statesOf: (streams) => readStates(db, byName, streams),
+    async statesOf(streams) {
+      const found = await readStates(db, byName, streams);
+      for (const [index, { state, streamId }] of streams.entries()) folded(state, streamId, found[index] as StateOf); // one for each stream
+      return found;
+    },
     streamVersion: (family, streamId) => streamVersion(db, family.storedName, streamId),
     horizon: () => readHorizon(db),
     readHead: (known) => readLogHead(db, known),

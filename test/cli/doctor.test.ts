@@ -46,6 +46,7 @@ test('a sound database has no problem, and every subject is reported', async () 
     'clock',
     'connections',
     'horizon',
+    'streams',
     'declarations',
     'processes',
   ]);

@@ -129,7 +129,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   'runtime/monitoring': {
     purpose: 'status, metrics, usage',
-    uses: ['activation', 'consumers', 'ownership', 'reactors', 'reads', 'scheduling', 'verification'],
+    uses: ['activation', 'commands', 'consumers', 'ownership', 'reactors', 'reads', 'scheduling', 'verification'],
   },
   'runtime/inspection': {
     purpose: 'what operators look at: versions, rows, events and dead letters, in bounded parts',

@@ -69,7 +69,7 @@ test('statements are counted by pool, and messages to subscribers', async () => 
   expect(await read('refold_subscription_coalesced_total')).toBe(0);
 });
 
-test('commands are timed by name and outcome', async () => {
+test('commands are timed by name and outcome, and the events that they read are counted', async () => {
   const input = { accountId: 'b', owner: 'Ada' };
   await refold.execute(openAccount, input);
   await expect(refold.execute(openAccount, input)).rejects.toThrow('The account exists already.');
@@ -80,6 +80,12 @@ test('commands are timed by name and outcome', async () => {
     'refold_command_seconds_count{command="openAccount",outcome="COMMAND_REJECTED"} 1',
     'refold_command_seconds_count{command="openAccount",outcome="BAD_USER_INPUT"} 1',
   ]);
+  expect(await scrape()).toEqual(
+    expect.arrayContaining([
+      'refold_state_events_read_sum{family="account"} 1', // the second command read what the first one wrote
+      'refold_state_events_read_count{family="account"} 2',
+    ]),
+  );
 });
 
 test('batches are timed by version, each version has its owner, and pools show their connections', async () => {

@@ -12,7 +12,7 @@ export interface ApplicationLog {
   close(): Promise<void>;
 }
 
-export interface ApplicationLogOptions extends Pick<EventLogOptions, 'onAppended' | 'onSent'> {
+export interface ApplicationLogOptions extends Pick<EventLogOptions, 'onAppended' | 'onSent' | 'onFolded'> {
   /** Freezes rows and events, so an impure `evolve` fails at its own line. */
   readonly freeze: boolean;
   /** Receives the events that inline projections skip or keep as dead letters. */
@@ -27,7 +27,7 @@ export interface ApplicationLogOptions extends Pick<EventLogOptions, 'onAppended
 export function openApplicationLog(
   db: Database,
   config: Config,
-  { freeze, logger, applicationName = 'refold-append', onAppended, onSent, leaveDamaged }: ApplicationLogOptions,
+  { freeze, logger, applicationName = 'refold-append', leaveDamaged, ...callbacks }: ApplicationLogOptions,
 ): ApplicationLog {
   const projections = config.projections.filter(({ mode }) => mode === 'inline');
   const { work, appends: folding } = shareConnections(config);
@@ -36,7 +36,6 @@ export function openApplicationLog(
     // Two are for appends that wait for nothing.
     maxWaiting: Math.max(1, Math.min(2, (projections.length > 0 ? Math.min(work, folding) : work) - 2)),
   };
-  const callbacks = { ...(onAppended ? { onAppended } : {}), ...(onSent ? { onSent } : {}) };
   if (projections.length === 0)
     return { log: createEventLog(db, config.families, { ...queue, ...callbacks }), db, close: async () => {} };
   const { readSchema, prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;

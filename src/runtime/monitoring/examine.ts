@@ -16,6 +16,7 @@ import {
 import { checkSessions } from '../../store/server/session-check.ts';
 import { checkStore } from '../../store/server/store-check.ts';
 import { checkStoredDeclarations } from '../activation/check-declarations.ts';
+import { describeLongStreams } from '../commands/long-streams.ts';
 import { connectionLimitWarnings } from '../ownership/connection-limit.ts';
 import { findUndeclaredVersions } from '../reactors/reactor-versions.ts';
 import { stallText } from './stall-text.ts';
@@ -32,6 +33,7 @@ export interface Finding {
     | 'connections'
     | 'clock'
     | 'horizon'
+    | 'streams'
     | 'declarations'
     | 'processes';
   /** `problem`: a start is refused, or something does not work. `note`: it works, and should be known. */
@@ -65,6 +67,7 @@ export async function examine(
     ...findings,
     ...(await connections(db, config)),
     ...(await horizon(db)),
+    ...(await streams(db, config)),
     ...(await declarations(db, config)),
     ...(await processes(db)),
   ];
@@ -155,6 +158,11 @@ async function horizon(db: Database): Promise<Finding[]> {
 
 // An append takes milliseconds. Read models stand still for this long before somebody should look.
 const longSeconds = 5;
+
+async function streams(db: Database, { commands }: Config): Promise<Finding[]> {
+  const long = await describeLongStreams(db, commands);
+  return found('streams', 'note', long, 'No command reads a long stream from its first event.');
+}
 
 async function declarations(db: Database, config: Config): Promise<Finding[]> {
   const different = await checkDeclarationsOf(db, config);

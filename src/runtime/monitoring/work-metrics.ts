@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { RefoldError } from '../../errors.ts';
-import type { SentAppends } from '../../store/event-log.ts';
+import type { FoldedStream, SentAppends } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { Processor } from '../consumers/event-source.ts';
 
@@ -13,6 +13,8 @@ export interface WorkMetrics {
   readonly registry: Registry;
   /** Counts and times one statement of appends. */
   sent(appends: SentAppends): void;
+  /** Counts the events that were read for a state. */
+  folded(stream: FoldedStream): void;
   /** Times a command and counts its outcome: `ok`, or the code of its error. */
   command<T>(name: string, work: () => Promise<T>): Promise<T>;
   /** Times the batches of a processor. */
@@ -51,6 +53,13 @@ export function createWorkMetrics(logger?: Pick<Logger, 'debug' | 'isLevelEnable
     buckets,
     registers,
   });
+  const eventsRead = new Histogram({
+    name: 'refold_state_events_read',
+    help: 'Events read to compute the state of a stream that a command or reactor decides on, by family of events. Streams without snapshots are read from their first event.',
+    labelNames: ['family'],
+    buckets: [0, 10, 100, 1000, 10_000, 100_000],
+    registers,
+  });
   const batchSeconds = new Histogram({
     name: 'refold_batch_seconds',
     help: 'Time to fold one page of events, or to handle it, by version or reactor. The write of its rows may be part of a later one.',
@@ -74,6 +83,7 @@ export function createWorkMetrics(logger?: Pick<Logger, 'debug' | 'isLevelEnable
       for (const outcome of outcomes) appends.inc({ outcome });
       appended.inc(events);
     },
+    folded: ({ state, events }) => eventsRead.observe({ family: state.family.name }, events),
     async command(command, work) {
       const startedAt = performance.now();
       const observe = (outcome: string) => {

@@ -1,7 +1,7 @@
 import { InvalidInput } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { EventFamily } from '../../events/event-family.ts';
-import type { GlobalPosition } from '../../events/global-position.ts';
+import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import type { Queryable, TableRow } from '../statements/statement.ts';
 import { type EventRow, eventColumns, recordedEvent } from './recorded-event.ts';
 
@@ -63,6 +63,56 @@ export async function streamVersion(target: Queryable, family: string, streamId:
     values: [family, streamId],
   });
   return Number(row?.version ?? 0);
+}
+
+/** Version and position of the stream's last event up to a version; both are 0 if there is none. Reads no payload. */
+export async function lastOfStream(
+  target: Queryable,
+  family: string,
+  streamId: string,
+  to: number,
+): Promise<{ readonly version: number; readonly position: GlobalPosition }> {
+  const [row] = await target.query<Pick<EventRow, 'position' | 'stream_position'>>({
+    name: 'refold_stream_last',
+    text: `
+      select position, stream_position
+      from refold.events
+      where family = $1
+        and stream_id = $2
+        and stream_position <= $3
+      order by stream_position desc
+      limit 1`,
+    values: [family, streamId, to],
+  });
+  return row
+    ? { version: Number(row.stream_position), position: globalPosition(row.position) }
+    : { version: 0, position: beginning };
+}
+
+interface LongStream {
+  /** Its name in the log. */
+  readonly family: string;
+  readonly streamId: string;
+  readonly version: number;
+}
+
+/** The longest stream of each of these families, if it has at least so many events. Reads all streams: for operators. */
+export async function longestStreams(
+  target: Queryable,
+  families: readonly string[],
+  atLeast: number,
+): Promise<LongStream[]> {
+  if (families.length === 0) return [];
+  const rows = await target.query<TableRow<'refold.streams'>>({
+    text: `
+      select distinct on (family) family, stream_id, version
+      from refold.streams
+      where family = any($1)
+        and version >= $2
+      order by family, version desc`,
+    values: [families, atLeast],
+  });
+  return rows.map(({ family, stream_id, version }) => ({ family, streamId: stream_id, version: Number(version) }));
 }
 
 interface Page {

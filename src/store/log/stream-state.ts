@@ -6,7 +6,7 @@ import { isFinerThanMicroseconds } from '../../projections/columns/calendar-valu
 import type { Database } from '../postgres/database.ts';
 import type { Queryable } from '../statements/statement.ts';
 import { knownFamily } from './read-events.ts';
-import { readStream } from './read-stream.ts';
+import { lastOfStream, readStream } from './read-stream.ts';
 import { recordedEvent } from './recorded-event.ts';
 import { readStart, streamPositionAt } from './stream-snapshots.ts';
 
@@ -40,6 +40,10 @@ export async function readState<F extends EventFamily, S>(
   { at }: StateOfOptions = {},
 ): Promise<StateOf<S>> {
   const to = at === undefined ? Number.MAX_SAFE_INTEGER : await lastAt(target, declared.family, streamId, at);
+  if (!declared.folds) {
+    const last = await lastOfStream(target, declared.family.storedName, streamId, to);
+    return { state: declared.initial(), ...last, snapshotVersion: 0 };
+  }
   const snapshots = declared.snapshots;
   let state = declared.initial();
   let version = 0;

@@ -5,11 +5,13 @@ import { defineCommand } from '../../../src/commands/define-command.ts';
 import { defineState, type StreamState } from '../../../src/commands/define-state.ts';
 import type { StateOptions } from '../../../src/commands/state-snapshots.ts';
 import { defineEvents, type EventFamily } from '../../../src/events/event-family.ts';
+import { beginning } from '../../../src/events/global-position.ts';
 import { executeCommand } from '../../../src/runtime/commands/command-handler.ts';
+import { createLongStreamLog, describeLongStreams } from '../../../src/runtime/commands/long-streams.ts';
 import { createSnapshotWriter, type SnapshotWriter } from '../../../src/runtime/commands/snapshot-writer.ts';
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
-import type { Statement } from '../../../src/store/statements/statement.ts';
+import type { Queryable, Statement } from '../../../src/store/statements/statement.ts';
 import { effort } from '../../support/effort.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { account, deposited } from './families.ts';
@@ -53,7 +55,7 @@ const accountState = (options?: StateOptions<Account>) =>
     options,
   );
 
-const depositInto = (state: StreamState<typeof account, Account>) =>
+const depositInto = <S>(state: StreamState<typeof account, S>) =>
   defineCommand({
     name: 'deposit',
     input: z.object({ id: z.string(), amount: z.int() }),
@@ -63,7 +65,7 @@ const depositInto = (state: StreamState<typeof account, Account>) =>
   });
 
 /** Runs the command and waits for its snapshot. */
-async function deposit(state: StreamState<typeof account, Account>, id: string, amount: number, target = log) {
+async function deposit<S>(state: StreamState<typeof account, S>, id: string, amount: number, target = log) {
   const result = await executeCommand(target, depositInto(state), { id, amount }, {}, { snapshots: writer });
   await writer.stop();
   return result;
@@ -109,6 +111,104 @@ describe('the state of a stream', () => {
       issues: [{ path: ['at'] }],
     });
   });
+});
+
+describe('a command without a state', () => {
+  const write = defineCommand({
+    name: 'write',
+    input: z.object({ to: z.array(z.string()) }),
+    events: account,
+    stream: ({ to }) => to[0] as string,
+    decide: (_, state, { streamVersion }) => {
+      expect(state).toBeUndefined();
+      return deposited(streamVersion);
+    },
+  });
+  const stateless = defineState(account, () => undefined, {});
+  const writeAll = defineCommand({
+    name: 'writeAll',
+    input: z.object({ to: z.array(z.string()) }),
+    states: [stateless],
+    streams: ({ to }) => to.map((streamId) => ({ state: stateless, streamId })),
+    decide: ({ to }) => to.map(() => []) as never,
+  });
+
+  test('reads one row of a stream of any length, without its payload, and knows the version', async () => {
+    const length = 1500;
+    await log.append({ family: account, streamId: 'long', events: Array.from({ length }, () => deposited(1)) });
+    const read: object[] = [];
+    const noted = async <Row extends object>(target: Queryable, statement: Statement) => {
+      const rows = await target.query<Row>(statement);
+      if (statement.text.trimStart().startsWith('select') && statement.text.includes('refold.events'))
+        read.push(...rows);
+      return rows;
+    };
+    const counted = createEventLog(
+      {
+        ...db,
+        query: (statement) => noted(db, statement),
+        transaction: (work, options) =>
+          db.transaction((target) => work({ ...target, query: (statement) => noted(target, statement) }), options),
+      },
+      [account],
+    );
+    const first = await executeCommand(counted, write, { to: ['long'] });
+    expect(first).toMatchObject({ streamVersion: length + 1, events: [{ payload: { amount: length } }] });
+    const expectedVersion = length;
+    await expect(executeCommand(counted, write, { to: ['long'] }, { expectedVersion })).rejects.toMatchObject({
+      code: 'CONCURRENCY_CONFLICT',
+      actual: length + 1,
+    });
+    expect(await executeCommand(counted, writeAll, { to: ['long', 'none'] })).toMatchObject({
+      position: first.position,
+      streams: [{ version: length + 1 }, { version: 0 }],
+    });
+    expect(read.map((row) => Object.keys(row))).toEqual(Array(3).fill(['position', 'stream_position']));
+  });
+
+  test('has the state of any moment', async () => {
+    const positions = (await log.append({ family: account, streamId: 'moments', events: [deposited(1), deposited(2)] }))
+      .events;
+    for (const at of [0, 1, 2, 9])
+      expect(await log.stateOf(stateless, 'moments', { at })).toEqual({
+        state: undefined,
+        version: Math.min(at, 2),
+        position: positions[Math.min(at, 2) - 1]?.position ?? beginning,
+        snapshotVersion: 0,
+      });
+  });
+});
+
+test('a long stream that is read without snapshots is named once for each state', async () => {
+  const events = Array.from({ length: 1000 }, () => deposited(1));
+  for (const streamId of ['named', 'named too', 'short'])
+    await log.append({ family: account, streamId, events: streamId === 'short' ? events.slice(1) : events });
+  const warnings: object[] = [];
+  const onFolded = createLongStreamLog({ warn: (...line: unknown[]) => warnings.push(line) });
+  const noticing = createEventLog(db, [account], { onFolded });
+  const total = (options?: StateOptions<number>) =>
+    defineState(account, () => 0, { Deposited: (sum, { payload }) => sum + payload.amount }, options);
+  const [state, other, kept] = [total(), total(), total({ snapshotEvery: 10 })];
+  await deposit(kept, 'named', 1, noticing);
+  await deposit(state, 'short', 1, noticing);
+  expect(warnings).toEqual([]);
+  for (const streamId of ['named', 'named too', 'named']) await deposit(state, streamId, 1, noticing);
+  const line = [
+    { family: 'account', streamId: 'named', events: 1001 },
+    expect.stringMatching(/1001 events, all of its stream 'named'.* \{ snapshotEvery: 100 \}/),
+  ];
+  expect(warnings).toEqual([line]);
+  await noticing.statesOf([
+    { state: other, streamId: 'short' },
+    { state: other, streamId: 'named too' },
+  ]);
+  expect(warnings).toHaveLength(2);
+
+  const commands = [depositInto(state), depositInto(kept)];
+  expect(await describeLongStreams(db, [depositInto(kept)])).toEqual([]);
+  expect(await describeLongStreams(db, commands)).toEqual([
+    expect.stringMatching(/^The stream 'long' of account has 1501 events.*snapshotEvery/),
+  ]);
 });
 
 describe('a snapshot', () => {
