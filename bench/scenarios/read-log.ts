@@ -60,6 +60,6 @@ async function copyAll(db: ReturnType<typeof createDatabase>): Promise<number> {
   let found = 0;
   const columns =
     'position, stream_position, recorded_at, id, payload_version, family, stream_id, type, metadata, payload';
-  await copyRows(db, `select ${columns} from refold.events order by position`, () => found++);
+  await copyRows(db, `select ${columns} from refold.events order by position`, () => ++found > 0);
   return found;
 }

@@ -6,7 +6,7 @@ import type { OptionRule } from './option-rules.ts';
 export type OwnershipKind = 'advisory' | 'lease' | 'memory';
 
 export interface RuntimeOptions {
-  /** The number of events read at once. Larger pages catch up faster and use more memory. @default 5000 */
+  /** The number of events read at once, as long as they have less than about 8 MiB. Larger pages catch up faster and use more memory. @default 5000 */
   readonly pageSize?: number;
   /**
    * Back-pressure: the number of pages that may wait for a busy processor before its reads of the log pause. More pages help a processor

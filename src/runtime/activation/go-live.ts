@@ -168,8 +168,8 @@ export async function goLive(options: GoLiveParts, projection: Projection): Prom
       if (known?.status !== 'building' || head - checkpoint > maxLeft) return null;
       // On this connection, because all appends wait and the pool may have no other connection for a while.
       const tail = await log.readTail({ after: checkpoint, filter: projection.filter, limit: Number(maxLeft) + 1 }, tx);
-      // A transaction that began to write before the gate existed.
-      if (tail.horizon < head) return null;
+      // A transaction that began to write before the gate existed; or the events are too large for one page.
+      if (tail.horizon < head || tail.upTo < head) return null;
       const leftOut = await foldLeft(tx, options, storedIn(projection, tableName), tail.events, head);
       await becomeLive(tx, name, version, head);
       return { head, leftOut };

@@ -11,6 +11,8 @@ export interface EventPage {
   readonly events: readonly RecordedEvent[];
   /** How far the log could be read at the time. A page that reaches the horizon is the newest there is. */
   readonly horizon: GlobalPosition;
+  /** The size of the events as text, about. Bounds what a busy processor keeps. @default 0 */
+  readonly bytes?: number;
 }
 
 /**

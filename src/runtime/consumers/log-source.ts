@@ -82,9 +82,9 @@ export function createLogSource(
     await looking;
     const tail = await along;
     if (!tail || tail.upTo <= after) return null;
-    const { events, upTo, horizon } = tail;
+    const { events, upTo, horizon, bytes } = tail;
     hasBacklog = upTo < horizon;
-    return { after, upTo, events, horizon };
+    return { after, upTo, events, horizon, bytes };
   }
 
   function learn({ horizon, anchor, knownAnchor, serverStart }: LogHead, before: typeof anchored): void {
@@ -116,8 +116,8 @@ export function createLogSource(
     const { era } = history;
     const anchor = anchored?.position === horizon ? anchored.anchor : null;
     try {
-      const { events, upTo } = await log.readAll({ after, upTo: horizon, anchor, era, filter, limit });
-      return { after, upTo, events, horizon };
+      const { events, upTo, bytes } = await log.readAll({ after, upTo: horizon, anchor, era, filter, limit });
+      return { after, upTo, events, horizon, bytes };
     } catch (error) {
       if (error instanceof RefoldError && error.code === 'HISTORY_CHANGED' && history.era === era) history.cut(horizon);
       throw error;

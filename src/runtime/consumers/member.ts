@@ -1,4 +1,5 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
+import { maxPageBytes } from '../../store/log/page-bytes.ts';
 import type { Signal } from '../scheduling/signal.ts';
 import type { EventPage, Processor } from './event-source.ts';
 import { eventsFor, type WantedTypes, wantedTypes } from './wanted-types.ts';
@@ -98,8 +99,14 @@ export class Member {
    */
   #enqueue(page: EventPage): void {
     const last = this.#pages.length > 1 ? this.#pages.at(-1) : undefined;
-    if (last && last.events.length + page.events.length <= this.#pageSize)
-      this.#pages[this.#pages.length - 1] = { ...page, after: last.after, events: [...last.events, ...page.events] };
+    const bytes = (last?.bytes ?? 0) + (page.bytes ?? 0);
+    if (last && last.events.length + page.events.length <= this.#pageSize && bytes <= maxPageBytes)
+      this.#pages[this.#pages.length - 1] = {
+        ...page,
+        after: last.after,
+        events: [...last.events, ...page.events],
+        bytes,
+      };
     else this.#pages.push(page);
   }
 

@@ -32,6 +32,7 @@ import { refusalOf } from '../../store/tables/refused-rows.ts';
 import { expectOrder, writeAcceptable } from '../../store/tables/write-rows.ts';
 import { callOnSkip } from '../dead-letters/event-retries.ts';
 import { type Poison, RowFold } from './row-fold.ts';
+import type { Unwritten } from './write-back.ts';
 
 export interface RowBatchOptions {
   readonly db: Database;
@@ -54,7 +55,7 @@ export interface Move {
 
 /** Events that are folded and not yet written, on top of the rows that memory holds. */
 export interface RowBatch {
-  readonly size: { readonly events: number; readonly rows: number; readonly letters: number };
+  readonly size: Pick<Unwritten, 'events' | 'rows' | 'bytes' | 'letters'>;
   /**
    * Folds events in order. With the policy `stop` it folds up to a failing event and returns that failure; with other policies it folds around it.
    *
@@ -106,7 +107,7 @@ class FoldedRows implements RowBatch {
 
   get size() {
     const { events, cache, failures } = this.#rows;
-    return { events, rows: cache.changed, letters: failures.letters.length };
+    return { events, rows: cache.changed, bytes: cache.bytes, letters: failures.letters.length };
   }
 
   get leftOut(): readonly RefoldError[] {

@@ -9,6 +9,8 @@ interface Entry {
   readonly text: string;
   readonly key: RowKey;
   row: Row | null;
+  /** The size of the row. */
+  size: number;
   dirty: boolean;
   /** Whether the table has, or may have, a row with this key. */
   stored: boolean;
@@ -29,6 +31,8 @@ export interface RowChanges {
 /** Rows kept between batches, with the changes since the last write. */
 export interface RowCache extends RowMemory {
   readonly changed: number;
+  /** The size of all rows, about. */
+  readonly bytes: number;
   /** Returns the keys of these steps that memory does not hold. */
   missing(steps: readonly FoldStep[]): RowKey[];
   /** Stores a row as read from the table; null if the table has none. */
@@ -39,21 +43,26 @@ export interface RowCache extends RowMemory {
   changedRows(): readonly ChangedRow[];
   /** Discards the changes, of the given rows only if `texts` is set. The table still has the rows as they were before. */
   revert(texts?: ReadonlySet<string>): void;
-  /** Marks everything as written. Evicts the least recently used rows beyond `keep`. */
-  written(keep: number): void;
+  /** Marks everything as written. Evicts the least recently used rows beyond `keep` rows or bytes. */
+  written(keep: { readonly rows: number; readonly bytes: number }): void;
 }
 
 /**
  * `complete`: the table is known to be empty, so a key that memory does not know does not exist. A Bloom filter remembers the evicted rows, so
  * new keys are still recognized: a log in which each event creates a row is folded without a single look-up.
- * `claims` receives each change.
+ * `claims` receives each change. `sizeOf` measures rows.
  */
-export function createRowCache(complete: boolean, claims?: UniqueClaims): RowCache {
+export function createRowCache(
+  complete: boolean,
+  claims?: UniqueClaims,
+  sizeOf: (row: Row) => number = () => 0,
+): RowCache {
   const entries = new Map<string, Entry>();
   const forgotten = complete ? createBloomFilter() : undefined;
   const exists = (text: string) => forgotten?.mayHold(text) ?? true;
   let knowsAll = complete;
   let dirty: Entry[] = [];
+  let bytes = 0;
   let writes = 0;
   // The last look-up, because the fold sets the row that it has just read.
   let lastText: string | undefined;
@@ -68,10 +77,12 @@ export function createRowCache(complete: boolean, claims?: UniqueClaims): RowCac
 
   function place(entry: Entry): void {
     entries.set(entry.text, entry);
+    bytes += entry.size;
     lastText = undefined;
   }
 
-  function forget({ text, stored }: Entry): void {
+  function forget({ text, stored, size }: Entry): void {
+    bytes -= size;
     if (stored) {
       forgotten?.add(text);
       knowsAll = false;
@@ -83,6 +94,9 @@ export function createRowCache(complete: boolean, claims?: UniqueClaims): RowCac
     get changed() {
       return dirty.length;
     },
+    get bytes() {
+      return bytes;
+    },
     get(text) {
       lookUp(text);
       return lastEntry ? lastEntry.row : lastExists ? undefined : null;
@@ -91,9 +105,13 @@ export function createRowCache(complete: boolean, claims?: UniqueClaims): RowCac
       if (text !== lastText) lookUp(text);
       let entry = lastEntry;
       claims?.changed(text, entry?.row ?? null, row);
-      if (entry) entry.row = row;
-      else {
-        entry = { text, key, row, dirty: false, stored: lastExists, placed: writes };
+      const size = row ? sizeOf(row) : 0;
+      if (entry) {
+        bytes += size - entry.size;
+        entry.row = row;
+        entry.size = size;
+      } else {
+        entry = { text, key, row, size, dirty: false, stored: lastExists, placed: writes };
         place(entry);
       }
       if (entry.dirty) return;
@@ -106,7 +124,8 @@ export function createRowCache(complete: boolean, claims?: UniqueClaims): RowCac
       for (const { text, key } of steps) if (!entries.has(text) && exists(text)) unknown.set(text, key);
       return [...unknown.values()];
     },
-    learn: (text, key, row) => place({ text, key, row, dirty: false, stored: row !== null, placed: writes }),
+    learn: (text, key, row) =>
+      place({ text, key, row, size: row ? sizeOf(row) : 0, dirty: false, stored: row !== null, placed: writes }),
     changes() {
       const changes: RowChanges = { inserted: [], updated: [], upsertedKeys: [], deletedKeys: [] };
       for (const { key, row, stored } of dirty) {
@@ -144,9 +163,9 @@ export function createRowCache(complete: boolean, claims?: UniqueClaims): RowCac
       dirty = [];
       claims?.clear();
       lastText = undefined;
-      let surplus = entries.size - keep;
+      let surplus = entries.size - keep.rows;
       for (const entry of entries.values()) {
-        if (surplus-- <= 0) break;
+        if (surplus-- <= 0 && bytes <= keep.bytes) break;
         forget(entry);
       }
     },

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import { isVersionUnknown, unreadable } from '../../events/read-payload.ts';
+import { rowSizeOf } from '../../projections/columns/row-size.ts';
 import type { Discarded } from '../../projections/fold/discarded.ts';
 import type { FoldStep } from '../../projections/fold/fold.ts';
 import { foldByPolicy, type LeftOutEvent, stepsByPolicy } from '../../projections/fold/fold-by-policy.ts';
@@ -57,7 +58,8 @@ export class RowFold {
     this.#options = options;
     this.claims = createUniqueClaims(projection.codec, projection.uniqueIndexes);
     // If the table starts empty, memory knows all of the partition's keys: the rows of other partitions have other keys.
-    this.cache = createRowCache(claim.checkpoint === projection.startAfter && claim.floors.length === 0, this.claims);
+    const isEmpty = claim.checkpoint === projection.startAfter && claim.floors.length === 0;
+    this.cache = createRowCache(isEmpty, this.claims, rowSizeOf(projection.columns));
     this.#failures = new UnwrittenFailures(projection);
   }
 

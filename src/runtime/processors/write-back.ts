@@ -7,6 +7,8 @@ export interface Unwritten {
   readonly events: number;
   /** The number of changed rows. */
   readonly rows: number;
+  /** The size of the rows in memory, changed or not. */
+  readonly bytes: number;
   /** Dead letters. */
   readonly letters: number;
   /** Time since the last write, in milliseconds. */
@@ -22,10 +24,14 @@ const fewRows = 100_000;
 const manyRows = 1_000_000;
 const shareOfHeap = 0.25;
 
-/** Returns how many rows a processor keeps in memory after a write. */
-export function rowsToKeep(state: VersionState): number {
-  return state === 'building' && heapHasRoom() ? manyRows : fewRows;
+/** Returns how much a processor keeps in memory after a write: so many rows, as long as they are not larger than so many bytes. */
+export function rowsToKeep(state: VersionState): { readonly rows: number; readonly bytes: number } {
+  return { rows: state === 'building' && heapHasRoom() ? manyRows : fewRows, bytes: heapLimit * shareOfRows };
 }
+
+const { heap_size_limit: heapLimit } = getHeapStatistics();
+// A million usual rows fit into this share of the usual heap. Beyond twice the share, rows are written and evicted.
+const shareOfRows = 1 / 16;
 
 /** Whether the heap is small compared with its limit (`--max-old-space-size`). Garbage not yet collected counts too. */
 function heapHasRoom(): boolean {
@@ -43,12 +49,12 @@ const shareOfWriting = 20;
 const changesPerBatch = 5_000;
 
 /** Whether it is time to write, for a processor that has not caught up. One that has caught up writes at once. */
-export function writeIsDue({ state, events, rows, letters, sinceMs, writeTook }: Unwritten): boolean {
-  if (letters >= changesPerBatch) return true;
+export function writeIsDue({ state, events, rows, bytes, letters, sinceMs, writeTook }: Unwritten): boolean {
+  if (letters >= changesPerBatch || bytes >= 2 * heapLimit * shareOfRows) return true;
   if (state === 'building') {
     const { milliseconds, maxMilliseconds } = building;
     const pause = Math.min(maxMilliseconds, Math.max(milliseconds, writeTook * shareOfWriting));
-    return sinceMs >= pause || (rows >= fewRows && rows >= rowsToKeep(state));
+    return sinceMs >= pause || (rows >= fewRows && rows >= rowsToKeep(state).rows);
   }
   return events >= served.events || rows >= changesPerBatch || sinceMs >= served.milliseconds;
 }

@@ -6,10 +6,21 @@ export interface PageBytes {
   readonly ends: readonly number[];
 }
 
+/** The size that pages of events are meant to have at most, in bytes. Pages of usual events are a fraction of it. */
+export const maxPageBytes = 8 * 1024 * 1024;
+
+/** The number of events to ask for, if each has about so many bytes. */
+export function pageLimit(limit: number, eventBytes: number): number {
+  return limit * eventBytes <= maxPageBytes ? limit : Math.max(1, Math.floor(maxPageBytes / eventBytes));
+}
+
 /** Collects the rows of a page. */
 export interface PageCollector {
-  /** Adds a row with its newline. Copies it: the caller may reuse the buffer. */
-  add(row: Uint8Array): void;
+  /**
+   * Adds a row with its newline. Copies it: the caller may reuse the buffer. Returns whether there is room for another row. There is up to twice
+   * the meant size: a reader that asks for the right number of events seldom gets there.
+   */
+  add(row: Uint8Array): boolean;
   collected(): PageBytes;
 }
 
@@ -31,6 +42,7 @@ export function createPageCollector(): PageCollector {
       bytes.set(row, length);
       ends.push(end);
       length = end;
+      return length < maxPageBytes * 2;
     },
     collected: () => ({ bytes, ends }),
   };

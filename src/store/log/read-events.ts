@@ -9,9 +9,9 @@ import { copyRows } from '../postgres/copy-rows.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Queryable } from '../statements/statement.ts';
 import { type LogHead, readAnchor, readLogHead } from './horizon.ts';
-import { createPageCollector, type PageBytes } from './page-bytes.ts';
+import { createPageCollector, maxPageBytes, type PageBytes } from './page-bytes.ts';
 import { copiedColumns, lastCopiedPosition } from './page-decoder.ts';
-import { type EventRow, eventColumns, recordedEvent } from './recorded-event.ts';
+import { type EventRow, eventColumns, recordedEvent, withinPage } from './recorded-event.ts';
 
 /** Events of one family, by type. */
 export interface FamilyFilter {
@@ -36,8 +36,10 @@ export interface ReadAllOptions {
 
 export interface LogPage {
   readonly events: readonly RecordedEvent[];
-  /** The page covers all matching events up to here. The next page starts after it. */
+  /** The page covers all matching events up to here. The next page starts after it. It has fewer events than the limit if they are large. */
   readonly upTo: GlobalPosition;
+  /** The size of the events in the database, about. */
+  readonly bytes: number;
 }
 
 export interface ReadTailOptions extends Omit<ReadAllOptions, 'upTo' | 'anchor' | 'era'> {
@@ -75,10 +77,10 @@ export async function copyPage(
   }
   const wanted = pg.escapeLiteral(`{${types.join(',')}}`); // names contain only letters, digits, _ and .
   const query = `select ${copiedColumns} from refold.read_events(${after}, ${upTo}, ${wanted}, ${limit}, ${anchor === null ? 'null' : pg.escapeLiteral(anchor)})`;
-  await copyRows(db, query, collector.add);
+  const isCut = await copyRows(db, query, collector.add);
   const rows = collector.collected();
   const last = lastCopiedPosition(rows);
-  const full = last !== undefined && rows.ends.length === limit;
+  const full = last !== undefined && (isCut || rows.ends.length === limit);
   return { rows, upTo: full ? last : upTo, full };
 }
 
@@ -95,13 +97,13 @@ export async function readTail(
   const types = wantedTypes(families, filter);
   if (types.length === 0) {
     const head = await readLogHead(db, known);
-    return { ...head, events: [], upTo: laterPosition(after, head.horizon) };
+    return { ...head, events: [], bytes: 0, upTo: laterPosition(after, head.horizon) };
   }
   const rows = await db.query<TailRow>({
     name: 'refold_read_tail',
     text: `
-      select horizon, anchor, known_anchor as "knownAnchor", server_start as "serverStart", up_to as "upTo", ${eventColumns}
-      from refold.read_tail($1, $2, $3, $4)`,
+      select horizon, anchor, known_anchor as "knownAnchor", server_start as "serverStart", up_to as "upTo", ${eventColumns}, bytes
+      from ${withinPage('refold.read_tail($1, $2, $3, $4)')}`,
     values: [after, types, limit, known],
   });
   const [first] = rows;
@@ -109,10 +111,12 @@ export async function readTail(
   const { upTo, horizon, anchor, knownAnchor, serverStart } = first;
   const events = rows.filter(isEvent).map((row) => recordedEvent(familyOf(families, row), row));
   const last = events.at(-1);
+  const bytes = Number(rows.at(-1)?.bytes ?? 0);
   return {
     ...{ horizon, anchor, knownAnchor, serverStart },
     events,
-    upTo: last && events.length === limit ? last.position : upTo,
+    bytes,
+    upTo: last && (events.length === limit || bytes >= maxPageBytes) ? last.position : upTo,
   };
 }
 
@@ -126,6 +130,7 @@ function historyChangedBefore(position: GlobalPosition): RefoldError<'HISTORY_CH
 
 interface NoEvent extends LogHead {
   readonly upTo: GlobalPosition;
+  readonly bytes: bigint | null;
   readonly position: null;
 }
 

@@ -3,7 +3,7 @@ import type { RecordedEvent } from '../../events/event.ts';
 import type { EventFamily } from '../../events/event-family.ts';
 import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import type { Queryable, TableRow } from '../statements/statement.ts';
-import { type EventRow, eventColumns, recordedEvent } from './recorded-event.ts';
+import { type EventRow, eventColumns, isCut, recordedEvent, type SizedRow, withinPage } from './recorded-event.ts';
 
 export interface ReadStreamOptions {
   /** @default 'forward' */
@@ -48,7 +48,7 @@ export async function* readStream(
     });
     for (const row of rows) yield recordedEvent(family, row);
     const last = rows.at(-1);
-    if (!last || rows.length < size) return;
+    if (!last || (rows.length < size && !isCut(last))) return;
     left -= rows.length;
     if (direction === 'forward') from = Number(last.stream_position) + 1;
     else to = Number(last.stream_position) - 1;
@@ -126,19 +126,22 @@ interface Page {
   readonly size: number;
 }
 
-function streamPage(target: Queryable, page: Page): Promise<EventRow[]> {
-  return target.query<EventRow>({
+function streamPage(target: Queryable, page: Page): Promise<SizedRow[]> {
+  return target.query<SizedRow>({
     name: `refold_stream_${page.direction}`,
     text: `
-      select ${eventColumns}
-      from refold.events
-      where family = $1
-        and stream_id = $2
-        and stream_position between $3 and $4
-        and ($5::bigint is null or position <= $5)
-        and ($6::timestamptz is null or recorded_at <= $6)
-      order by stream_position ${page.direction === 'forward' ? 'asc' : 'desc'}
-      limit $7`,
+      select ${eventColumns}, bytes
+      from ${withinPage(`(
+        select *
+        from refold.events
+        where family = $1
+          and stream_id = $2
+          and stream_position between $3 and $4
+          and ($5::bigint is null or position <= $5)
+          and ($6::timestamptz is null or recorded_at <= $6)
+        order by stream_position ${page.direction === 'forward' ? 'asc' : 'desc'}
+        limit $7
+      )`)}`,
     values: [page.family, page.streamId, page.from, page.to, page.upTo, page.recordedUntil, page.size],
   });
 }

@@ -1,6 +1,6 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Queryable } from '../statements/statement.ts';
-import { type EventRow, eventColumns } from './recorded-event.ts';
+import { type EventRow, eventColumns, isCut, type SizedRow, withinPage } from './recorded-event.ts';
 
 /** A stored state of a stream. */
 export interface StreamSnapshot {
@@ -21,9 +21,11 @@ export interface StreamStart {
     | { readonly streamPosition: number; readonly position: bigint; readonly state: unknown }
     | undefined;
   readonly events: readonly EventRow[];
+  /** Whether the page ended because of its number or size. */
+  readonly full: boolean;
 }
 
-type StartRow = EventRow & { readonly id: string | null; readonly state: unknown };
+type StartRow = SizedRow & { readonly id: string | null; readonly state: unknown };
 
 /** Reads in one statement the latest snapshot of this code up to a stream position, and one page of the events after it. */
 export async function readStart(
@@ -44,28 +46,34 @@ export async function readStart(
         order by stream_position desc
         limit 1
       ), later as (
-        select ${eventColumns}
-        from refold.events
-        where family = $1
-          and stream_id = $2
-          and stream_position > coalesce((select stream_position from snapshot), 0)
-          and stream_position <= $4
-        order by stream_position
-        limit $5
+        select ${eventColumns}, bytes
+        from ${withinPage(`(
+          select *
+          from refold.events
+          where family = $1
+            and stream_id = $2
+            and stream_position > coalesce((select stream_position from snapshot), 0)
+            and stream_position <= $4
+          order by stream_position
+          limit $5
+        )`)}
       )
       select position, stream_position, null as recorded_at, null as id, null as payload_version, null as family,
-        null as stream_id, null as type, null as payload, null as metadata, state
+        null as stream_id, null as type, null as payload, null as metadata, null as bytes, state
       from snapshot
       union all
-      select ${eventColumns}, null
+      select ${eventColumns}, bytes, null
       from later
       order by stream_position`,
     values: [stream.family, stream.streamId, stream.fingerprint, stream.to, pageSize],
   });
   const [first] = rows;
-  if (first?.id !== null) return { snapshot: undefined, events: rows };
+  const last = rows.at(-1);
+  const events = first?.id === null ? rows.slice(1) : rows;
+  const full = events.length === pageSize || (last !== undefined && isCut(last));
+  if (first?.id !== null) return { snapshot: undefined, events, full };
   const { stream_position, position, state } = first;
-  return { snapshot: { streamPosition: Number(stream_position), position, state }, events: rows.slice(1) };
+  return { snapshot: { streamPosition: Number(stream_position), position, state }, events, full };
 }
 
 /** The stream's position at a time or at a global position: that of its last event up to then, or 0. */

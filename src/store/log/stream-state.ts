@@ -52,7 +52,7 @@ export async function readState<F extends EventFamily, S>(
   let full = true;
   if (snapshots) {
     const stream = { family: declared.family.storedName, streamId, fingerprint: snapshots.fingerprint, to };
-    const { snapshot, events } = await readStart(target, stream, pageSize);
+    const { snapshot, events, ...page } = await readStart(target, stream, pageSize);
     if (snapshot) {
       state = snapshots.decode(snapshot.state) as S; // encoded by the same code
       version = snapshotVersion = snapshot.streamPosition;
@@ -64,7 +64,7 @@ export async function readState<F extends EventFamily, S>(
       version = event.streamPosition;
       position = event.position;
     }
-    full = events.length === pageSize;
+    full = page.full;
   }
   if (full) {
     for await (const event of readStream(target, declared.family, streamId, { from: version + 1, to })) {

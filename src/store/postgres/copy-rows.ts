@@ -7,14 +7,24 @@ import { isConnectionLoss, translateDatabaseError } from './database-errors.ts';
  * only during the call. Takes half the work of ordinary rows: no message and no value is parsed per column.
  *
  * The query must contain its values as literals, because COPY accepts no parameters.
+ *
+ * @param onRow returns false for the last row that it takes. Nothing else ends a COPY early, so the connection is then closed.
+ * @returns whether there may be further rows
  */
-export async function copyRows(db: Database, query: string, onRow: (line: Buffer) => void): Promise<void> {
+export async function copyRows(db: Database, query: string, onRow: (line: Buffer) => boolean): Promise<boolean> {
   const client = await db.connect();
   try {
-    await new Promise<void>((resolve, reject) => {
-      client.query(copyOut(`copy (${query}) to stdout`, onRow, resolve, reject));
+    const ended = await new Promise<boolean>((resolve, reject) => {
+      const takeRow = (line: Buffer) => {
+        if (onRow(line)) return true;
+        resolve(true);
+        client.connection.stream.destroy();
+        return false;
+      };
+      client.query(copyOut(`copy (${query}) to stdout`, takeRow, () => resolve(false), reject));
     });
-    client.release();
+    client.release(ended);
+    return ended;
   } catch (error) {
     const translated = translateDatabaseError(error, db.url);
     client.release(isConnectionLoss(error));
@@ -36,13 +46,16 @@ interface CopyConnection {
 /** The methods that the driver calls on a custom query. */
 function copyOut(
   text: string,
-  onRow: (line: Buffer) => void,
+  onRow: (line: Buffer) => boolean,
   resolve: () => void,
   reject: (error: unknown) => void,
 ): pg.Submittable {
+  let isTaken = true;
   const handlers = {
     submit: (connection: CopyConnection) => connection.query(text),
-    handleCopyData: ({ chunk }: { chunk: Buffer }) => onRow(chunk),
+    handleCopyData({ chunk }: { chunk: Buffer }) {
+      if (isTaken) isTaken = onRow(chunk); // what had arrived before the connection was closed comes here, too
+    },
     handleCommandComplete: () => {},
     handleReadyForQuery: resolve,
     handleError: reject,

@@ -48,7 +48,7 @@ function fakeLog({ keepsSnapshot = false, turns = () => 1 }: { keepsSnapshot?: b
       asked.push('tail');
       if (filter === unknown) throw new Error('unknown family');
       const head = headOf(known);
-      if (keepsSnapshot || after >= head.horizon) return answer({ ...head, events: [], upTo: after });
+      if (keepsSnapshot || after >= head.horizon) return answer({ ...head, events: [], bytes: 0, upTo: after });
       return answer({ ...head, ...pageOf(after, head.horizon, filter, limit) });
     },
   };
@@ -67,7 +67,7 @@ function pageOf(after: GlobalPosition, upTo: GlobalPosition, filter: ReadAllOpti
     if (filter?.some(({ types }) => types.includes(type))) events.push({ position: at, type } as RecordedEvent); // only these fields are read
   }
   const last = events.at(-1);
-  return { events, upTo: last && events.length === limit ? last.position : upTo };
+  return { events, bytes: 0, upTo: last && events.length === limit ? last.position : upTo };
 }
 
 async function manyTurns(): Promise<void> {
@@ -192,7 +192,13 @@ describe('the log as a source', () => {
     const { source } = await sourceAtHead(log);
     log.end = 3;
     const page = await source.read(position(1), all, 1000);
-    expect({ ...page, events: numbers(page.events) }).toEqual({ after: 1n, upTo: 3n, events: [2, 3], horizon: 3n });
+    expect({ ...page, events: numbers(page.events) }).toEqual({
+      after: 1n,
+      upTo: 3n,
+      events: [2, 3],
+      horizon: 3n,
+      bytes: 0,
+    });
     expect(await source.read(position(3), all, 1000)).toEqual({ after: 3n, upTo: 3n, events: [], horizon: 3n });
     expect(log.asked).toEqual(['tail', 'tail']);
   });

@@ -31,7 +31,7 @@ test('a cache in front of a table returns every row as it is, and distinguishes 
           for (const row of inserted) expect(table.has(String(row.text))).toBe(false);
           for (const row of [...inserted, ...updated]) table.set(String(row.text), row);
           for (const [n] of deletedKeys) table.delete(`[${n}]`);
-          cache.written(one.keep);
+          cache.written({ rows: one.keep, bytes: Infinity });
           expect(cache.changed).toBe(0);
           continue;
         }
@@ -71,7 +71,7 @@ test('the cache of a table that was empty reads no row that was never written, e
       if (cache.get(text) === undefined) cache.learn(text, rowKey, null);
       cache.set(text, rowKey, { text });
     }
-    cache.written(100);
+    cache.written({ rows: 100, bytes: Infinity });
   }
   expect(asked).toBeLessThan(200); // one in a hundred; a few in ten thousand are read although they are missing
   expect(cache.missing(steps(0)).length).toBe(1000);
@@ -87,14 +87,29 @@ test('a cache over its limit evicts the rows that were changed longest ago', () 
     }
   };
   change(['a', 'b', 'c']);
-  cache.written(10);
+  cache.written({ rows: 10, bytes: Infinity });
   change(['a', 'd']);
-  cache.written(10);
+  cache.written({ rows: 10, bytes: Infinity });
   change(['e', 'b']);
-  cache.written(4);
+  cache.written({ rows: 4, bytes: Infinity });
   expect(cache.missing(stepsOf(['a', 'b', 'c', 'd', 'e']))).toEqual([['c']]);
-  cache.written(2);
+  cache.written({ rows: 2, bytes: Infinity });
   expect(cache.missing(stepsOf(['a', 'b', 'c', 'd', 'e']))).toEqual([['a'], ['c'], ['d']]);
+
+  const sized = createRowCache(false, undefined, ({ text }) => String(text).length);
+  for (const [key, text] of [
+    ['a', 'twelve bytes'],
+    ['b', 'four'],
+    ['c', 'five.'],
+    ['b', 'now seven'],
+  ] as const)
+    sized.set(key, [key], { text });
+  sized.learn('d', ['d'], { text: 'two' });
+  expect(sized.bytes).toBe(12 + 9 + 5 + 3);
+  sized.written({ rows: 4, bytes: 17 });
+  expect([sized.missing(stepsOf(['a', 'b', 'c', 'd'])), sized.bytes]).toEqual([[['a']], 17]);
+  sized.set('c', ['c'], null);
+  expect(sized.bytes).toBe(12);
 });
 
 test('a bloom filter of keys never denies a key that was added, and denies nothing once it is full', () => {

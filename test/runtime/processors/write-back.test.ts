@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { getHeapStatistics } from 'node:v8';
 import { expect, test } from 'vitest';
 import { type Unwritten, writeIsDue } from '../../../src/runtime/processors/write-back.ts';
 
@@ -10,7 +11,7 @@ function kept(limit: number, used: number): readonly number[] {
   const program = `
     import { rowsToKeep } from ${JSON.stringify(writeBack)};
     const held = Array.from({ length: ${used} }, () => Array(131_072).fill(0.5)); // 1 MB each
-    console.log(JSON.stringify([rowsToKeep('building'), rowsToKeep('active'), held.length]));`;
+    console.log(JSON.stringify([rowsToKeep('building').rows, rowsToKeep('active').rows, held.length]));`;
   const flags = [`--max-old-space-size=${limit}`, '--input-type=module', '--eval', program];
   return JSON.parse(execFileSync(process.execPath, flags, { encoding: 'utf8' })).slice(0, 2);
 }
@@ -21,7 +22,15 @@ test('a build caches as many rows as a quarter of the heap has room for, and a s
 });
 
 test('a build writes by time, or if memory is short, at the minimum number of cached rows', () => {
-  const unwritten: Unwritten = { state: 'building', events: 0, rows: 0, letters: 0, sinceMs: 0, writeTook: 0 };
+  const unwritten: Unwritten = {
+    state: 'building',
+    events: 0,
+    rows: 0,
+    bytes: 0,
+    letters: 0,
+    sinceMs: 0,
+    writeTook: 0,
+  };
   expect(writeIsDue({ ...unwritten, events: 10_000_000, rows: 99_999, sinceMs: 4_999 })).toBe(false);
   expect(writeIsDue({ ...unwritten, rows: 1_000_000 })).toBe(true);
   expect(writeIsDue({ ...unwritten, sinceMs: 5_000 })).toBe(true);
@@ -32,8 +41,17 @@ test('a build writes by time, or if memory is short, at the minimum number of ca
   expect(writeIsDue({ ...unwritten, letters: 5_000 })).toBe(true);
 });
 
+test('rows that are large are written before they fill the heap', () => {
+  const limit = getHeapStatistics().heap_size_limit;
+  for (const state of ['building', 'active'] as const) {
+    const unwritten: Unwritten = { state, events: 0, rows: 0, bytes: 0, letters: 0, sinceMs: 0, writeTook: 0 };
+    expect(writeIsDue({ ...unwritten, bytes: limit / 10 })).toBe(false);
+    expect(writeIsDue({ ...unwritten, bytes: limit / 8 })).toBe(true);
+  }
+});
+
 test('a served version writes as many rows as a list of changes has room for', () => {
-  const unwritten: Unwritten = { state: 'active', events: 0, rows: 0, letters: 0, sinceMs: 0, writeTook: 0 };
+  const unwritten: Unwritten = { state: 'active', events: 0, rows: 0, bytes: 0, letters: 0, sinceMs: 0, writeTook: 0 };
   expect(writeIsDue({ ...unwritten, events: 99_999, rows: 4_999, sinceMs: 4_999 })).toBe(false);
   expect(writeIsDue({ ...unwritten, rows: 5_000 })).toBe(true);
   expect(writeIsDue({ ...unwritten, events: 100_000 })).toBe(true);

@@ -122,7 +122,7 @@ async function write(plan: readonly Append[]): Promise<void> {
 /** A consumer's poll for new events: returns the horizon, with or without the first page. */
 type Look = (after: GlobalPosition, limit: number) => Promise<LogTail>;
 
-const horizonAlone: Look = async (after) => ({ events: [], upTo: after, ...(await log.readHead(null)) });
+const horizonAlone: Look = async (after) => ({ events: [], bytes: 0, upTo: after, ...(await log.readHead(null)) });
 const pageAlong: Look = (after, limit) => log.readTail({ after, limit });
 
 /** Follows the log as a consumer does, until `done` and everything is read. */
@@ -414,6 +414,7 @@ test('the horizon of an empty log is its beginning', async () => {
   expect([await emptyLog.horizon(), await emptyLog.head()]).toEqual([beginning, beginning]);
   expect(await emptyLog.readAll({ after: beginning, upTo: beginning, limit: 10 })).toEqual({
     events: [],
+    bytes: 0,
     upTo: beginning,
   });
   await own.close();

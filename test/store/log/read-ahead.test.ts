@@ -5,7 +5,7 @@ import { createReadAhead } from '../../../src/store/log/read-ahead.ts';
 import type { LogPage, ReadAllOptions } from '../../../src/store/log/read-events.ts';
 
 /** A log of the positions 1, 2, 3…, or only the even ones if a filter is given; its events are the positions themselves. */
-function fakeLog() {
+function fakeLog(eventBytes = 1) {
   let asked = 0;
   const copyPage = async ({ after, upTo, filter, limit }: ReadAllOptions) => {
     asked++;
@@ -14,7 +14,8 @@ function fakeLog() {
       if (filter === undefined || position % 2n === 0n) lines.push(Buffer.from(`${position}`));
     }
     const full = lines.length === limit;
-    return { lines, upTo: full ? globalPosition(String(lines.at(-1))) : upTo, full };
+    const rows = { bytes: Buffer.concat(lines), ends: lines.map((_, index) => (index + 1) * eventBytes) };
+    return { rows, lines, upTo: full ? globalPosition(String(lines.at(-1))) : upTo, full };
   };
   const decode = ({ lines }: { readonly lines: readonly Buffer[] }) =>
     lines.map(String) as unknown as LogPage['events']; // nothing reads inside
@@ -64,6 +65,26 @@ describe('reading ahead', () => {
     expect(asked()).toBe(pages);
     await read({ after: beginning, upTo, limit: 2 });
     expect(asked()).toBe(pages + 1);
+  });
+
+  test('asks for fewer events if the last ones were large, at least for one', async () => {
+    for (const [eventBytes, expected] of [
+      [1000, 100],
+      [2 ** 20, 8],
+      [2 ** 30, 1],
+    ] as const) {
+      const { copyPage, decode } = fakeLog(eventBytes);
+      const limits: number[] = [];
+      const noted = (options: ReadAllOptions) => {
+        limits.push(options.limit);
+        return copyPage(options);
+      };
+      const read = createReadAhead(noted, decode);
+      const upTo = globalPosition(1000n);
+      let after = beginning;
+      for (let pages = 0; pages < 3; pages++) after = (await read({ after, upTo, limit: 100 })).upTo;
+      expect(limits).toEqual([100, expected, expected, expected]);
+    }
   });
 
   test('passes an error to the reader that reads on', async () => {

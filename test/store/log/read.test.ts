@@ -105,7 +105,8 @@ describe('the whole log', () => {
           expect(page.upTo > after).toBe(true);
           // Nobody else appends, so the page returned along with the horizon is the same.
           const tail = await log.readTail({ after, limit, ...(filter === undefined ? {} : { filter }) });
-          expect(tail).toMatchObject({ ...page, horizon: upTo });
+          const { bytes: _, ...same } = page; // measured in another form
+          expect(tail).toMatchObject({ ...same, horizon: upTo });
           read.push(...page.events);
           after = page.upTo;
         }

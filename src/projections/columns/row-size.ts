@@ -1,0 +1,38 @@
+import type { Columns } from './column.ts';
+import type { Row } from './row-codec.ts';
+
+const fixed: ReadonlySet<string> = new Set([
+  'integer',
+  'bigint',
+  'boolean',
+  'uuid',
+  'date',
+  'timestamptz',
+  'decimal',
+  'enum',
+]);
+
+/**
+ * Returns a function that tells about how many bytes the values of a row take that can be large. Lists, objects and JSON of a row are frozen, so each of
+ * them is measured once.
+ */
+export function rowSizeOf(columns: Columns): (row: Row) => number {
+  const names = Object.keys(columns).filter((name) => !fixed.has(columns[name]?.type.kind ?? ''));
+  const measured = new WeakMap<object, number>();
+  const sizeOf = (value: unknown): number => {
+    if (typeof value === 'string') return value.length;
+    if (value === null || typeof value !== 'object') return 8;
+    if (value instanceof Uint8Array) return value.length;
+    const known = measured.get(value);
+    if (known !== undefined) return known;
+    let size = 0;
+    for (const part of Object.values(value)) size += sizeOf(part);
+    measured.set(value, size);
+    return size;
+  };
+  return (row) => {
+    let size = 0;
+    for (const name of names) size += sizeOf(row[name]);
+    return size;
+  };
+}
