@@ -33,7 +33,7 @@ import {
   readTail,
 } from './log/read-events.ts';
 import { type ReadStreamOptions, readStream, streamVersion } from './log/read-stream.ts';
-import { readState, readStates, type StateOf, type StateOfOptions } from './log/stream-state.ts';
+import { createStateReads, type FoldedStream, type StateOf, type StateOfOptions } from './log/stream-state.ts';
 import type { Database } from './postgres/database.ts';
 import { unknownOutcome } from './postgres/database-errors.ts';
 import type { Queryable } from './statements/statement.ts';
@@ -156,14 +156,6 @@ export interface EventLogOptions extends AppendQueueOptions {
   readonly onFolded?: (folded: FoldedStream) => void;
 }
 
-/** A stream whose state was read. */
-export interface FoldedStream {
-  readonly state: StreamState;
-  readonly streamId: string;
-  /** How many events were read for it. */
-  readonly events: number;
-}
-
 /** One statement of appends, as it ended. */
 export interface SentAppends {
   readonly seconds: number;
@@ -250,9 +242,6 @@ export function createEventLog(
     });
   }
 
-  const folded = (state: StreamState, streamId: string, { version, snapshotVersion }: StateOf) =>
-    options.onFolded?.({ state, streamId, events: state.folds ? version - snapshotVersion : 0 });
-
   async function alone(target: Queryable, one: CheckedAppend): Promise<AppendOutcome> {
     if (inline?.concerns([one])) return inline.appendWithin(target, one);
     const [outcome] = await appendBatch(target, [one.prepared]);
@@ -276,17 +265,7 @@ export function createEventLog(
     },
     readStream: <F extends EventFamily>(family: F, streamId: string, readOptions?: ReadStreamOptions) =>
       readStream(db, family, streamId, readOptions) as AsyncIterable<RecordedEventOf<F>>, // every stored payload was validated by its schema
-    async stateOf(state, streamId, stateOptions) {
-      knownFamily(byName, state.family.name);
-      const found = await readState(db, state, streamId, stateOptions);
-      folded(state, streamId, found);
-      return found;
-    },
-    async statesOf(streams) {
-      const found = await readStates(db, byName, streams);
-      for (const [index, { state, streamId }] of streams.entries()) folded(state, streamId, found[index] as StateOf); // one for each stream
-      return found;
-    },
+    ...createStateReads(db, byName, options.onFolded),
     streamVersion: (family, streamId) => streamVersion(db, family.storedName, streamId),
     horizon: () => readHorizon(db),
     readHead: (known) => readLogHead(db, known),

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { Command } from '../../commands/define-command.ts';
 import type { StreamState } from '../../commands/define-state.ts';
-import type { FoldedStream } from '../../store/event-log.ts';
 import { longestStreams } from '../../store/log/read-stream.ts';
+import type { FoldedStream } from '../../store/log/stream-state.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 
 /** From this number of events on, reading a stream takes more than one statement, and longer than the rest of a command. */

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { RefoldError } from '../../errors.ts';
-import type { FoldedStream, SentAppends } from '../../store/event-log.ts';
+import type { SentAppends } from '../../store/event-log.ts';
+import type { FoldedStream } from '../../store/log/stream-state.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { Processor } from '../consumers/event-source.ts';
 

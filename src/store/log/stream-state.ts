@@ -30,10 +30,41 @@ export interface StateOf<S = unknown> {
   readonly snapshotVersion: number;
 }
 
+/** A stream whose state was read. */
+export interface FoldedStream {
+  readonly state: StreamState;
+  readonly streamId: string;
+  /** How many events were read for it. */
+  readonly events: number;
+}
+
+/** Reads states, and reports each of them. */
+export function createStateReads(
+  db: Database,
+  families: ReadonlyMap<string, EventFamily>,
+  onFolded: (folded: FoldedStream) => void = () => {},
+) {
+  const report = (state: StreamState, streamId: string, { version, snapshotVersion }: StateOf) =>
+    onFolded({ state, streamId, events: state.folds ? version - snapshotVersion : 0 });
+  return {
+    async stateOf<F extends EventFamily, S>(state: StreamState<F, S>, streamId: string, options?: StateOfOptions) {
+      knownFamily(families, state.family.name);
+      const found = await readState(db, state, streamId, options);
+      report(state as StreamState, streamId, found);
+      return found;
+    },
+    async statesOf(streams: readonly { readonly state: StreamState; readonly streamId: string }[]) {
+      const found = await readStates(db, families, streams);
+      for (const [index, { state, streamId }] of streams.entries()) report(state, streamId, found[index] as StateOf); // one for each stream
+      return found;
+    },
+  };
+}
+
 // The same as in readStream.
 const pageSize = 1000;
 
-export async function readState<F extends EventFamily, S>(
+async function readState<F extends EventFamily, S>(
   target: Queryable,
   declared: StreamState<F, S>,
   streamId: string,
@@ -77,7 +108,7 @@ export async function readState<F extends EventFamily, S>(
 }
 
 /** The latest states of several streams, from one snapshot of the database. */
-export async function readStates(
+async function readStates(
   db: Database,
   families: ReadonlyMap<string, EventFamily>,
   streams: readonly { readonly state: StreamState; readonly streamId: string }[],
