@@ -36,6 +36,11 @@ Columns are in snake case: \`totalAmount\` is \`total_amount\`. The table of one
 change with a rebuild (\`refold.projections.table_name\`), so use the view. SQL users see all rows:
 [access rules](security.md#who-reads-what) are for clients of the API.
 
+An activation, a rebuild or a retirement does not wait for readers of the view. While a transaction that has read it stays
+open, as \`pg_dump\` does, GraphQL serves the next version, and the view shows the former one. It follows within five seconds
+after that. Until then, \`refold status\`, \`refold doctor\` and the log of the workers name the version that it shows, and the
+session: its process id, its application name, and when its transaction began. The former table is dropped after that.
+
 ## The state of Refold
 
 The read-only role of \`refold migrate --print-grants\` ([roles](operating.md#roles)) reads what is marked so. The runtime role

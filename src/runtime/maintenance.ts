@@ -25,6 +25,7 @@ import { createReactorUnits } from './reactors/reactor-units.ts';
 import type { Positions } from './reads/positions.ts';
 import { createSnapshotSchedule } from './rebuilds/table-snapshot-schedule.ts';
 import { createAuditor } from './verification/auditor.ts';
+import { createViewFollower } from './versions/follow-views.ts';
 import type { Lifecycle } from './versions/lifecycle.ts';
 import type { TableWatch } from './versions/table-watch.ts';
 import { dropTablesOutOfUse } from './versions/version-tables.ts';
@@ -113,6 +114,7 @@ export function startMaintenance({
   const checks = { ...parts, readSchema: config.database.readSchema, projections, owner, logger };
   const retention = createRetention(parts.db, config.runtime, logger);
   const activator = createActivator(checks);
+  const viewFollower = createViewFollower(checks);
   const goLive = projections.some(({ mode }) => mode === 'inline')
     ? createGoLive({ ...checks, freeze: development })
     : undefined;
@@ -123,7 +125,7 @@ export function startMaintenance({
   const auditor = audit ? createAuditor({ ...checks, ...audit }) : undefined;
   return async () => {
     // Stop them in parallel: each finishes only what it has begun.
-    const periodic = [activator, goLive, arrivals, retention, auditor, snapshotSchedule];
+    const periodic = [activator, viewFollower, goLive, arrivals, retention, auditor, snapshotSchedule];
     await Promise.all([worker.stop(), ...periodic.map((task) => task?.stop())]);
     await ownership.close();
   };

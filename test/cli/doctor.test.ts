@@ -47,6 +47,7 @@ test('a sound database has no problem, and every subject is reported', async () 
     'connections',
     'horizon',
     'streams',
+    'views',
     'declarations',
     'processes',
   ]);

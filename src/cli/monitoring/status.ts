@@ -6,11 +6,13 @@ import { readStatusOfStores, type VersionStatus } from '../../runtime/monitoring
 import type { ReactorStatus } from '../../runtime/reactors/reactor-operations.ts';
 import { type AnsweringVersion, answeringVersions } from '../../runtime/versions/answering-versions.ts';
 import { canaryFiguresText, canaryText } from '../../runtime/versions/canary-steps.ts';
+import { viewBehindText } from '../../runtime/versions/follow-views.ts';
 import { missingIndexesText } from '../../runtime/versions/table-watch.ts';
 import { readStalls, type Stall } from '../../store/log/horizon.ts';
 import { type LiveProcess, readLiveProcesses } from '../../store/ownership/live-processes.ts';
 import { type LostOwner, readLostOwners } from '../../store/ownership/processes.ts';
 import { inEachStore } from '../../store/read-store.ts';
+import { readViewsBehind } from '../../store/tables/views-behind.ts';
 import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
 import { remoteStatus } from '../remote/remote-status.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
@@ -46,6 +48,7 @@ export const status = defineCommand({
       return remoteStatus(args);
     }
     const config = await loadConfig(args.config);
+    const { readSchema } = config.database;
     await withOperation(config, async ({ db, stores, log, reactors }) => {
       let { versions: before } = await readStatusOfStores(stores, log);
       do {
@@ -62,6 +65,9 @@ export const status = defineCommand({
           notRegistered: notRegistered(config, after, away),
           reactors: await reactors.status(),
           stalls,
+          viewsBehind: await inEachStore(stores, async (store) =>
+            (await readViewsBehind(store, readSchema)).map((view) => viewBehindText(readSchema, view)),
+          ),
           lostOwners: await inEachStore(stores, (store) => readLostOwners(store, silentSeconds)),
           answers: answeringVersions(after, processes),
           processes,
@@ -124,6 +130,8 @@ interface Report {
   readonly notRegistered: readonly string[];
   readonly reactors: readonly ReactorStatus[];
   readonly stalls: readonly Stall[];
+  /** What views show, and why. */
+  readonly viewsBehind: readonly string[];
   readonly lostOwners: readonly LostOwner[];
   readonly answers: readonly AnsweringVersion[];
   readonly processes: readonly LiveProcess[];
@@ -149,7 +157,7 @@ function toText(all: Report): string {
       `${owner} owns ${integer(units)} of these and sent its last heartbeat ${seconds === null ? 'long' : duration(seconds)} ago: it was killed, or hangs. Another running process takes over; if there is none, start one.`,
   );
   const living = [...answersToText(all.answers), ...processesToText(all.processes)];
-  return [...away, ...versions, ...reactions, ...held, ...lost, ...living].join('\n');
+  return [...away, ...versions, ...reactions, ...held, ...all.viewsBehind, ...lost, ...living].join('\n');
 }
 
 function partitionLines({ name, version, partitions }: RatedStatus): string[][] {

@@ -15,10 +15,12 @@ import {
 } from '../../store/server/server-settings.ts';
 import { checkSessions } from '../../store/server/session-check.ts';
 import { checkStore } from '../../store/server/store-check.ts';
+import { readViewsBehind } from '../../store/tables/views-behind.ts';
 import { checkStoredDeclarations } from '../activation/check-declarations.ts';
 import { describeLongStreams } from '../commands/long-streams.ts';
 import { connectionLimitWarnings } from '../ownership/connection-limit.ts';
 import { findUndeclaredVersions } from '../reactors/reactor-versions.ts';
+import { viewBehindText } from '../versions/follow-views.ts';
 import { stallText } from './stall-text.ts';
 
 /** What an examination found about one subject. */
@@ -34,6 +36,7 @@ export interface Finding {
     | 'clock'
     | 'horizon'
     | 'streams'
+    | 'views'
     | 'declarations'
     | 'processes';
   /** `problem`: a start is refused, or something does not work. `note`: it works, and should be known. */
@@ -68,6 +71,7 @@ export async function examine(
     ...(await connections(db, config)),
     ...(await horizon(db)),
     ...(await streams(db, config)),
+    ...(await views([db, ...apart.map((store) => store.db)], config)),
     ...(await declarations(db, config)),
     ...(await processes(db)),
   ];
@@ -162,6 +166,12 @@ const longSeconds = 5;
 async function streams(db: Database, { commands }: Config): Promise<Finding[]> {
   const long = await describeLongStreams(db, commands);
   return found('streams', 'note', long, 'No command reads a long stream from its first event.');
+}
+
+async function views(stores: readonly Database[], { database: { readSchema } }: Config): Promise<Finding[]> {
+  const behind = (await Promise.all(stores.map((store) => readViewsBehind(store, readSchema)))).flat();
+  const texts = behind.map((view) => viewBehindText(readSchema, view));
+  return found('views', 'note', texts, 'Every stable view shows the version that answers.');
 }
 
 async function declarations(db: Database, config: Config): Promise<Finding[]> {

@@ -7,6 +7,7 @@ import { sqlStateOf } from '../../store/postgres/database-errors.ts';
 import { highestActiveTables } from '../../store/registry/definitions.ts';
 import { limitLockWaits } from '../../store/registry/inline-versions.ts';
 import { qualified } from '../../store/statements/identifiers.ts';
+import { savepoint } from '../../store/statements/savepoint.ts';
 import { type Queryable, runTogether } from '../../store/statements/statement.ts';
 import { dropAlone, dropOldTables, postponeDrop } from '../../store/tables/old-tables.ts';
 import { createReadTable, tableExists } from '../../store/tables/read-table.ts';
@@ -92,17 +93,31 @@ async function runHook(
   }
 }
 
-// A long query on the stable view must not hold up an activation for long, nor everything that queues behind its lock.
-const viewLockTimeout = '3s';
+// Whoever waits for a view keeps its later readers waiting. Enough for short queries to end.
+const viewLockTimeout = '100ms';
 
-/** Points the stable views of projections at the tables of their highest active versions. */
-export async function pointViews(tx: Queryable, readSchema: string, names: readonly string[]): Promise<void> {
+/**
+ * Points the stable views of projections at the tables of their highest active versions. Returns false if others read one of them: the step
+ * goes on without it, and the view follows later (`follow-views.ts`).
+ */
+export async function pointViews(tx: Queryable, readSchema: string, names: readonly string[]): Promise<boolean> {
   await lockViews(tx, names);
   const tables = await highestActiveTables(tx, names);
-  await limitLockWaits(tx, viewLockTimeout);
-  await moveViews(
-    tx,
-    readSchema,
-    names.map((name) => ({ name, tableName: tables.get(name) ?? null })),
-  );
+  const move = (moved: readonly string[]) =>
+    savepoint(tx, async () => {
+      await limitLockWaits(tx, viewLockTimeout);
+      await moveViews(
+        tx,
+        readSchema,
+        moved.map((name) => ({ name, tableName: tables.get(name) ?? null })),
+      );
+      return true;
+    }).catch((error: unknown) => {
+      if (sqlStateOf(error) !== '55P03') throw error;
+      return false;
+    });
+  if (names.length === 0 || (await move(names))) return true;
+  // The others move along.
+  if (names.length > 1) for (const name of names) await move([name]);
+  return false;
 }

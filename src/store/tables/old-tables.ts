@@ -3,6 +3,7 @@ import type { Database } from '../postgres/database.ts';
 import { sqlStateOf } from '../postgres/database-errors.ts';
 import { limitLockWaits } from '../registry/inline-versions.ts';
 import { distributedWith } from '../statements/placed.ts';
+import { savepoint } from '../statements/savepoint.ts';
 import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 
 /** Schedules a table to be dropped. Running operations may still read it. */
@@ -14,6 +15,19 @@ export async function dropLater(db: Queryable, readSchema: string, tableName: st
       .values({ table_schema: readSchema, table_name: tableName, drop_after: secondsFromNow(seconds) })
       .onConflict((same) => same.doNothing()),
   );
+}
+
+/** Drops a table now, or later if somebody reads it, such as `pg_dump`. */
+export async function dropSoon(tx: Queryable, table: OldTable): Promise<void> {
+  try {
+    await savepoint(tx, async () => {
+      await limitLockWaits(tx, dropLockTimeout);
+      await dropAlone(tx, table);
+    });
+  } catch (error) {
+    if (sqlStateOf(error) !== lockNotAvailable) throw error;
+    await dropLater(tx, table.readSchema, table.tableName, 0);
+  }
 }
 
 /** Cancels the drop, because the table is in use again. */

@@ -5,6 +5,7 @@ import { copyLeftOut, forgetLeftOut } from '../processors/left-out.ts';
 import { snapshotLockKey } from '../server/lock-keys.ts';
 import { qualified } from '../statements/identifiers.ts';
 import { type Queryable, refoldTables, run, runForOne } from '../statements/statement.ts';
+import { dropSoon } from './old-tables.ts';
 import { copyTable, sizeInBytes } from './table-copy.ts';
 
 /** A copy of a version's read table at one position. */
@@ -293,6 +294,6 @@ export async function trySnapshotLock(tx: Queryable, name: string, version: numb
 }
 
 async function dropCopy(tx: Queryable, { tableSchema, tableName }: TableSnapshot): Promise<void> {
-  await run(tx, sql`drop table if exists ${sql.id(tableSchema, tableName)}`);
+  await dropSoon(tx, { readSchema: tableSchema, tableName });
   await forgetLeftOut(tx, tableName);
 }

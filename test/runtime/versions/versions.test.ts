@@ -266,7 +266,7 @@ test('an evolve that mutates its row is stopped in development, and the error na
 test('two versions that become active at the same moment share one stable view', async () => {
   const runtime = await start([balanceV1, balanceV2], { maintain: false });
   await runtime.db.query({ text: 'drop view read_models.balance' });
-  let other: Promise<void> | undefined;
+  let other: Promise<boolean> | undefined;
   await runtime.db.transaction(async (tx) => {
     await pointViews(tx, 'read_models', ['balance']);
     other = runtime.db.transaction((next) => pointViews(next, 'read_models', ['balance']));

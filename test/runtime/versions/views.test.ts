@@ -1,0 +1,96 @@
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import { defineConfig, type Projection } from '../../../src/index.ts';
+import { dropSnapshot, takeSnapshot } from '../../../src/runtime/rebuilds/table-snapshots.ts';
+import type { Runtime } from '../../../src/runtime/runtime.ts';
+import { viewBehindText } from '../../../src/runtime/versions/follow-views.ts';
+import { readViewsBehind } from '../../../src/store/tables/views-behind.ts';
+import { settingOfEachTest } from '../../support/runtime-setting.ts';
+import { account, balanceV1, balanceV2 } from '../../support/sample-domain.ts';
+import { until } from '../../support/until.ts';
+
+const setting = settingOfEachTest();
+const step = { actor: 'ann', reason: 'a test' };
+
+const start = (projections: readonly Projection[]) => setting.start(defineConfig({ projections, events: [account] }));
+const stateOf = async (runtime: Runtime, version: number) =>
+  (await runtime.status()).find((one) => one.version === version)?.state;
+
+/** As `pg_dump` does: a transaction that has read a view holds it until it ends. */
+async function longReader(): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: setting.database.url, application_name: 'nightly dump' });
+  await client.connect();
+  await client.query('begin; select from read_models.balance');
+  return client;
+}
+
+const columns = async ({ db }: Runtime): Promise<number> => {
+  const [row] = await db.query<{ count: number }>({
+    text: `select count(*)::int as count from information_schema.columns where table_schema = 'read_models' and table_name = 'balance'`,
+  });
+  return row?.count ?? 0;
+};
+
+test('a version becomes active while a long transaction reads the view, which follows when that has ended', async () => {
+  const first = await start([balanceV1]);
+  await first.log.append({ family: account, streamId: 'a', events: [{ type: 'Opened', payload: { owner: 'Ada' } }] });
+  await until(async () => (await stateOf(first, 1)) === 'active');
+  const before = await columns(first);
+  const reader = await longReader();
+  const second = await start([balanceV1, balanceV2]);
+  await until(async () => (await stateOf(second, 2)) === 'active');
+  const text = await until(() => setting.messages.find((message) => message.includes('still shows balance@1')));
+  expect(text).toMatch(
+    /^The view read_models\.balance still shows balance@1, although balance@2 answers: session \d+ of 'nightly dump' reads it, in a transaction that began at .*\. It follows within 5 seconds when nobody reads it\./,
+  );
+  // Nobody waits in front of other readers of the view.
+  expect(await second.db.query({ text: 'select owner from read_models.balance' })).toEqual([{ owner: 'Ada' }]);
+  expect(await columns(second)).toBe(before);
+  // All other steps go on, too.
+  await second.lifecycle.rollback('balance', step);
+  expect(await readViewsBehind(second.db, 'read_models')).toEqual([]);
+  await second.lifecycle.activate('balance', 2, step);
+  expect(await readViewsBehind(second.db, 'read_models')).toMatchObject([
+    { name: 'balance', shows: 1, answering: 2, reader: { applicationName: 'nightly dump' } },
+  ]);
+  await reader.query('rollback');
+  await reader.end();
+  await until(async () => (await columns(second)) > before);
+  expect(await readViewsBehind(second.db, 'read_models')).toEqual([]);
+});
+
+test('a snapshot is dropped, and its version retired, while a long transaction reads them; the tables go when it has ended', async () => {
+  const runtime = await start([balanceV1, balanceV2]);
+  await until(async () => (await stateOf(runtime, 2)) === 'active');
+  const { db } = runtime;
+  const take = () => takeSnapshot({ db, readSchema: 'read_models', name: 'balance', version: 1 }, step);
+  const [one, other] = [await take(), await take()];
+  const reader = await longReader();
+  const tables = [one.tableName, other.tableName, 'balance_v1'];
+  for (const table of tables) await reader.query(`select from read_models.${table}`);
+  await dropSnapshot(db, 'balance', 1, one.id, step);
+  await runtime.lifecycle.retire('balance', 1, step, 0);
+  const left = () => db.query({ text: 'select from pg_tables where tablename = any ($1)', values: [tables] });
+  expect(await left()).toHaveLength(3);
+  await reader.query('rollback');
+  await reader.end();
+  await until(async () => (await left()).length === 0);
+});
+
+test('a view that a user has put in place of a stable one is left alone', async () => {
+  const runtime = await start([balanceV1]);
+  await until(async () => (await stateOf(runtime, 1)) === 'active');
+  await runtime.db.query({
+    text: 'drop view read_models.balance; create table public.mine (owner text); create view read_models.balance as select * from public.mine',
+  });
+  expect(await readViewsBehind(runtime.db, 'read_models')).toEqual([]);
+});
+
+test('the text about a view says who reads it, also if it may not see it, and if nobody does', () => {
+  const behind = { name: 'a', shows: 1, answering: null };
+  expect(viewBehindText('s', { ...behind, reader: null })).toMatch(
+    /^The view s\.a still shows a@1, although no version answers any more\. It/,
+  );
+  const prepared = { pid: null, applicationName: null, since: null, seconds: null };
+  expect(viewBehindText('s', { ...behind, reader: prepared })).toContain(': a prepared transaction reads it. It');
+});
