@@ -10,6 +10,7 @@ import { apart } from './apart.ts';
 import { families } from './domain.ts';
 import { draftAppend } from './drafts.ts';
 import type { FailOvers } from './fail-overs.ts';
+import { holdStream } from './held-streams.ts';
 import { acknowledge } from './ledger.ts';
 import { type FaultyNetwork, networkFault } from './network-faults.ts';
 import { createOperator, NothingToDo } from './operator.ts';
@@ -117,6 +118,9 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
       case 'append slowly':
         last(appendSlowly(action.seconds, action.commits));
         return '';
+      case 'hold a stream':
+        await ended();
+        return attempt(() => holdStream(world, action.seconds));
       case 'rebuild':
       case 'rebuild in place':
       case 'cancel a rebuild':

@@ -71,7 +71,9 @@ export type Action =
   | { readonly kind: 'retry dead letters'; readonly draw: number; readonly mended: boolean }
   | { readonly kind: 'discard dead letters'; readonly draw: number }
   /** An append stays open for so long, then rolls back or commits late. */
-  | { readonly kind: 'append slowly'; readonly seconds: number; readonly commits: boolean };
+  | { readonly kind: 'append slowly'; readonly seconds: number; readonly commits: boolean }
+  /** A transaction holds a stream for so long. No other fault is active meanwhile. */
+  | { readonly kind: 'hold a stream'; readonly seconds: number };
 
 export type ActionKind = Action['kind'];
 
@@ -118,6 +120,7 @@ const deck: Readonly<Record<ActionKind, number>> = {
   'retry dead letters': 3,
   'discard dead letters': 3,
   'append slowly': 3,
+  'hold a stream': 2,
 };
 
 /** The names for `--without`: those of the actions with `-` for each space. */
@@ -206,6 +209,9 @@ function drawn(kind: ActionKind, random: () => number): Action {
       return { kind, draw, inPlace: random() < 0.4 };
     case 'append slowly':
       return { kind, seconds: round(0.3 + random() * 2), commits: draw < 0.5 };
+    case 'hold a stream':
+      // Shorter than the time for which an append waits.
+      return { kind, seconds: round(1.5 + random() * 2) };
     case 'rebuild':
     case 'rebuild in place':
     case 'cancel a rebuild':

@@ -13,6 +13,7 @@ import { apart, operatedConfig } from './apart.ts';
 import { installAudit } from './audit.ts';
 import { type Clients, startClients } from './clients/clients.ts';
 import { families, standing } from './domain.ts';
+import type { HeldStream } from './held-streams.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { startOnCall } from './on-call.ts';
 import { createPlace, type Place } from './place.ts';
@@ -59,6 +60,7 @@ export interface World {
   readonly incidents: string[];
   /** Those of the store while no other fault was active. */
   readonly storeOutages: StoreOutage[];
+  readonly heldStreams: HeldStream[];
   /** Starts a process in an empty place, and again if a fault ends it before it runs. Returns its name; `started` waits for it. */
   start(place: Place, highest?: number): string;
   /** Resolves when all started processes run. */
@@ -130,6 +132,7 @@ export async function createWorld(options: WorldOptions): Promise<World> {
     highest: 1,
     incidents,
     storeOutages: [],
+    heldStreams: [],
     start(place, highest = world.highest) {
       world.highest = Math.max(world.highest, highest);
       const name = place.nextName();

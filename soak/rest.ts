@@ -152,6 +152,7 @@ export function createRest({
         failOvers: [],
         boundMs: { kill: 0, stall: 0, 'cut off': 0 },
         storeOutages: [],
+        heldStreams: [],
         answers: [],
         feeds: [],
         feedPatienceMs: 0,

@@ -5,6 +5,7 @@ import { deadLettersAreThoseExpected } from './dead-letters-are-those-expected.t
 import { errorsAreTrue } from './errors-are-true.ts';
 import { failOverIsBounded } from './fail-over-is-bounded.ts';
 import { feedsAreFolds } from './feeds-are-folds.ts';
+import { heldStreamsStopNothingElse } from './held-streams-stop-nothing-else.ts';
 import type { Judge } from './judge.ts';
 import { logIsLedger } from './log-is-ledger.ts';
 import { noTableIsLeftOver } from './no-table-is-left-over.ts';
@@ -28,6 +29,7 @@ export const judges: readonly Judge[] = [
   noTableIsLeftOver,
   failOverIsBounded,
   storeOutagesStopNothingElse,
+  heldStreamsStopNothingElse,
   storesCatchUp,
   writesAreRead,
   positionsAreMonotonic,

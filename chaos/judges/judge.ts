@@ -4,6 +4,7 @@ import type { AuditedStep } from '../audit.ts';
 import type { FeedClient } from '../clients/feeds.ts';
 import type { Answer } from '../clients/told.ts';
 import type { FailOver } from '../fail-overs.ts';
+import type { HeldStream } from '../held-streams.ts';
 import type { Ledger } from '../ledger.ts';
 import type { StoreOutage } from '../store-faults.ts';
 
@@ -32,6 +33,7 @@ export interface Evidence {
   readonly boundMs: Readonly<Record<FailOver['cause'], number>>;
   /** Those while no other fault was active. */
   readonly storeOutages: readonly StoreOutage[];
+  readonly heldStreams: readonly HeldStream[];
 }
 
 /** Checks one promise. */

@@ -79,6 +79,7 @@ async function found(changed: Partial<Evidence>): Promise<readonly string[]> {
     failOvers: [],
     boundMs: { kill: 0, stall: 0, 'cut off': 0 },
     storeOutages: [],
+    heldStreams: [],
     ...changed,
   };
   const all: string[] = [];

@@ -58,7 +58,10 @@ beforeAll(async () => {
     { name: 'default', db },
     { name: apart, db: store },
   ];
-  evidence = await readEvidence({ db, databases, log, ledger, clients, options, storeOutages: [] }, []);
+  evidence = await readEvidence(
+    { db, databases, log, ledger, clients, options, storeOutages: [], heldStreams: [] },
+    [],
+  );
 });
 afterAll(async () => {
   await store.close();
@@ -266,6 +269,15 @@ describe('judges find', () => {
     const behind = { ...outage, behind: ['sales@1 stays at 7, before 9'] };
     expect(Object.values(await found({ storeOutages: [behind] })).flat()).toEqual([
       'after the store was down, sales@1 stays at 7, before 9',
+    ]);
+  });
+
+  test('appends that stood still because another stream was held', async () => {
+    const held = { streamId: 'account-9', heldMs: 3_000, others: 400, longestPauseMs: 300 };
+    expect(await found({ heldStreams: [held] })).toEqual({});
+    const stoodStill = { ...held, others: 2, longestPauseMs: 2_900 };
+    expect(Object.values(await found({ heldStreams: [held, stoodStill] })).flat()).toEqual([
+      'while account-9 was held for 3000 ms, 2 appends to others were acknowledged, and none for 2900 ms',
     ]);
   });
 });
