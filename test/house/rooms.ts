@@ -129,7 +129,17 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   'runtime/monitoring': {
     purpose: 'status, metrics, usage',
-    uses: ['activation', 'commands', 'consumers', 'ownership', 'reactors', 'reads', 'scheduling', 'verification'],
+    uses: [
+      'activation',
+      'commands',
+      'consumers',
+      'ownership',
+      'reactors',
+      'reads',
+      'scheduling',
+      'verification',
+      'versions',
+    ],
   },
   'runtime/inspection': {
     purpose: 'what operators look at: versions, rows, events and dead letters, in bounded parts',
