@@ -6,7 +6,14 @@ import type { LiveListQuery, LiveListUpdate } from '../../schema/contract/operat
 import { pageQuery } from '../../store/queries/row-queries.ts';
 import { columnsLost } from './compatibility.ts';
 import type { Follower } from './follower.ts';
-import { type ListWatcher, type ListWindow, type WindowChange, windowDifference, windowQuery } from './lists.ts';
+import {
+  type ListWatcher,
+  type ListWindow,
+  type WindowChange,
+  windowDifference,
+  windowQuery,
+  withPlaces,
+} from './lists.ts';
 import { type LiveSubscription, projectionSwitched } from './live-subscription.ts';
 
 export interface ListSubscriptionOptions {
@@ -179,5 +186,5 @@ function makeUpdate(
     return { position, snapshot: [...waiting.window.values()], entered: [], changed: [], left: [] };
   }
   const difference = windowDifference(projection, from, waiting.to, waiting.written);
-  return difference && { position, ...difference };
+  return difference && withPlaces({ position, ...difference }, projection, from, waiting.to);
 }

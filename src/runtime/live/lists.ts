@@ -2,7 +2,7 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import { keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import type { PageQuery } from '../../projections/queries/row-query.ts';
-import type { LiveListQuery, LiveListUpdate } from '../../schema/contract/operation-context.ts';
+import type { ListPlace, LiveListQuery, LiveListUpdate } from '../../schema/contract/operation-context.ts';
 import { matchFilters } from '../../store/queries/live-queries.ts';
 import { findPage, rowKey } from '../../store/queries/row-queries.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
@@ -102,7 +102,8 @@ export function createLiveLists(projection: Projection, readSchema: string): Liv
     list.failures = 0;
     const difference = before && windowDifference(projection, before, window, written);
     if (!before || !difference) return;
-    const change = { from: before, to: window, written, update: { position, ...difference } };
+    const update = withPlaces({ position, ...difference }, projection, before, window);
+    const change = { from: before, to: window, written, update };
     for (const watcher of list.watchers) {
       if (!awaiting.has(watcher)) watcher.receiveChange(change);
     }
@@ -223,4 +224,56 @@ function listId(query: LiveListQuery): string {
   );
   ids.set(query, id);
   return id;
+}
+
+/** Adds the places to an update from one window to another. They are computed at most once, and only if a client selects them. */
+export function withPlaces(
+  update: LiveListUpdate,
+  projection: Projection,
+  from: ListWindow,
+  to: ListWindow,
+): LiveListUpdate {
+  let places: readonly ListPlace[] | undefined;
+  return Object.defineProperty(update, 'places', {
+    get() {
+      places ??= placesOf(projection, from, to);
+      return places;
+    },
+  });
+}
+
+function placesOf(projection: Projection, from: ListWindow, to: ListWindow): ListPlace[] {
+  const before = new Map([...from.keys()].map((text, index) => [text, index]));
+  const texts = [...to.keys()];
+  const staying = longestRising(texts.map((text) => before.get(text)));
+  const places: ListPlace[] = [];
+  let after: RowKey | null = null;
+  for (const [index, row] of [...to.values()].entries()) {
+    const key = rowKey(projection, row);
+    // The row before it stays, or has its place already.
+    if (!staying.has(index)) places.push({ key, after });
+    after = key;
+  }
+  return places;
+}
+
+/** The indexes of a longest rising subsequence, by patience sorting: the most rows that need not move. */
+function longestRising(values: readonly (number | undefined)[]): Set<number> {
+  /** For each length, the index of the lowest value that ends a subsequence of it. */
+  const ends: number[] = [];
+  const previous: (number | undefined)[] = [];
+  for (const [index, value] of values.entries()) {
+    if (value === undefined) continue;
+    let [low, high] = [0, ends.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((values[ends[middle] ?? 0] ?? 0) < value) low = middle + 1;
+      else high = middle;
+    }
+    previous[index] = ends[low - 1];
+    ends[low] = index;
+  }
+  const rising = new Set<number>();
+  for (let index = ends.at(-1); index !== undefined; index = previous[index]) rising.add(index);
+  return rising;
 }

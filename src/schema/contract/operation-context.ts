@@ -139,6 +139,17 @@ export interface LiveListUpdate {
   readonly entered: readonly Row[];
   readonly changed: readonly Row[];
   readonly left: readonly RowKey[];
+  /**
+   * Where rows stand that entered or moved, in the order of the list. Placed one after the other, they lead to the list's order. Computed when it
+   * is read. @default none
+   */
+  readonly places?: readonly ListPlace[];
+}
+
+/** A row stands directly after another one, or at the beginning. */
+export interface ListPlace {
+  readonly key: RowKey;
+  readonly after: RowKey | null;
 }
 
 export interface LiveListQuery {

@@ -3,7 +3,7 @@ import { relatedFilters } from '../../projections/queries/filter-columns.ts';
 import { columnSelection } from '../analysis/selected-columns.ts';
 import type { Builder, Types } from '../builder/builder.ts';
 import type { TypeNames } from '../builder/type-names.ts';
-import type { LiveListUpdate } from '../contract/operation-context.ts';
+import type { ListPlace, LiveListUpdate } from '../contract/operation-context.ts';
 import { rowFilter } from '../input/where.ts';
 import { keyRow } from '../types/key-type.ts';
 import { rowOrder } from '../types/order.ts';
@@ -94,6 +94,18 @@ function updateOf(
   { projection, row, key }: ProjectionTypes,
 ): ObjectRef<Types, LiveListUpdate> {
   const { graphql, id } = projection;
+  const place = builder.objectRef<ListPlace>(names.claim(`${graphql.type}Place`, id)).implement({
+    description: 'Where a row stands in a list.',
+    fields: (t) => ({
+      key: t.field({ type: key, description: 'The row.', resolve: (one) => keyRow(projection, one.key) }),
+      after: t.field({
+        type: key,
+        nullable: true,
+        description: 'The row directly before it; null at the beginning.',
+        resolve: (one) => one.after && keyRow(projection, one.after),
+      }),
+    }),
+  });
   return builder.objectRef<LiveListUpdate>(names.claim(`${graphql.type}ListUpdate`, id)).implement({
     description: 'What became of a list since the last update. The first one holds the whole list.',
     fields: (t) => ({
@@ -123,6 +135,12 @@ function updateOf(
         type: [key],
         description: 'Rows that are in the list no more, by their key.',
         resolve: (update) => update.left.map((values) => keyRow(projection, values)),
+      }),
+      places: t.field({
+        type: [place],
+        description:
+          'Where the rows stand that entered or moved. Put one after the other, behind the rows that are named, they lead to the order of the list. Empty beside a snapshot.',
+        resolve: (update) => update.places ?? [],
       }),
     }),
   });

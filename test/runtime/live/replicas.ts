@@ -1,6 +1,6 @@
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
 import { keyText, type Projection } from '../../../src/projections/projection/projection.ts';
-import type { LiveListUpdate, LiveRow } from '../../../src/schema/contract/operation-context.ts';
+import type { ListPlace, LiveListUpdate, LiveRow } from '../../../src/schema/contract/operation-context.ts';
 
 /** The state of a client that applies every message. It records messages that no client should receive. */
 export interface Replica<State> {
@@ -44,7 +44,7 @@ export function replicateList(
   };
   const check = positionChecker(replica.problems);
   const textOf = (row: Row) => keyText(projection.keyColumns.map((name) => row[name]));
-  replica.ended = follow(messages, pause, ({ position, snapshot, entered, changed, left }) => {
+  replica.ended = follow(messages, pause, ({ position, snapshot, entered, changed, left, places = [] }) => {
     check(position);
     replica.messages++;
     const rows = snapshot ? new Map(snapshot.map((row) => [textOf(row), row])) : replica.state;
@@ -64,9 +64,19 @@ export function replicateList(
       if (!rows.has(textOf(row))) replica.problems.push(`${textOf(row)} changed, but was not there`);
       rows.set(textOf(row), row);
     }
-    replica.state = rows;
+    replica.state = placed(rows, places);
+    if (replica.state.size !== rows.size) replica.problems.push('a row has no place');
   });
   return replica;
+}
+
+/** The rows in the order of the list, by their places alone. Those that entered have none yet. */
+function placed(rows: ReadonlyMap<string, Row>, places: readonly ListPlace[]): Map<string, Row> {
+  const moved = new Set(places.map(({ key }) => keyText(key)));
+  const order = [...rows.keys()].filter((text) => !moved.has(text));
+  for (const { key, after } of places)
+    order.splice(after === null ? 0 : order.indexOf(keyText(after)) + 1, 0, keyText(key));
+  return new Map(order.flatMap((text) => (rows.has(text) ? [[text, rows.get(text) as Row]] : [])));
 }
 
 async function follow<T>(
