@@ -81,7 +81,7 @@ export type {
   BreakingRule,
   ShadowGateOptions,
 } from './projections/projection/activation-rule.ts';
-export type { HistoryOption } from './projections/projection/history.ts';
+export type { HistoryOption, HistoryRules, PayloadRule } from './projections/projection/history.ts';
 export type {
   ErrorPolicy,
   EventFilter,

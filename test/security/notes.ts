@@ -1,6 +1,16 @@
 import { SignJWT } from 'jose';
 import { z } from 'zod';
-import { defineCommand, defineEvents, defineProjection, jwt, many, one, t, tenant } from '../../src/index.ts';
+import {
+  defineCommand,
+  defineEvents,
+  defineProjection,
+  jwt,
+  many,
+  one,
+  t,
+  tenant,
+  type Viewer,
+} from '../../src/index.ts';
 
 /** Notes of tenants who must never see each other's, with an author, a secret that only auditors read, and a public board. */
 export const note = defineEvents('note', {
@@ -14,6 +24,8 @@ export const note = defineEvents('note', {
   NoteMoved: z.object({ tenantId: z.string() }),
   NoteRemoved: z.object({}),
 });
+
+const isAuditor = (viewer: Viewer) => viewer.roles.includes('auditor');
 
 export const noteV1 = defineProjection({
   name: 'note',
@@ -34,8 +46,9 @@ export const noteV1 = defineProjection({
     NoteRemoved: () => null,
   },
   relations: { author: one('author', { from: 'authorId' }) },
-  history: true,
-  access: { ...tenant('tenantId'), columns: { secret: (viewer) => viewer.roles.includes('auditor') } },
+  // Auditors read every column, so payloads as well.
+  history: { payload: { NoteWritten: isAuditor, NoteMoved: isAuditor, NoteRemoved: isAuditor } },
+  access: { ...tenant('tenantId'), columns: { secret: isAuditor } },
 });
 
 export const authorV1 = defineProjection({

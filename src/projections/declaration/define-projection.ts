@@ -8,7 +8,7 @@ import type { Columns } from '../columns/column.ts';
 import { createRowCodec, type Row } from '../columns/row-codec.ts';
 import { uniqueIndexes } from '../columns/unique-indexes.ts';
 import { activationRule } from '../projection/activation-rule.ts';
-import { historyOf } from '../projection/history.ts';
+import { historyParts } from '../projection/history.ts';
 import { partitionsOption } from '../projection/partition.ts';
 import {
   defaultStore,
@@ -73,7 +73,6 @@ export function defineProjection<
   const composite = keyColumns.length > 1;
   const rowKey = (key: unknown) => codec.normaliseKey(composite ? keyColumns.map((name) => (key as Row)[name]) : [key]); // KeyOf of a composite key is an object
   const access = checkAccess(subject, options.table, keyColumns, options.access as Access | undefined); // the rules are those of these columns
-  const streamOf = historyOf(subject, options.table, keyColumns, options.history);
   const keyFunction = (options.key ?? noKey) as (event: RecordedEvent) => unknown; // called only with events of these families
 
   return Object.freeze({
@@ -96,7 +95,7 @@ export function defineProjection<
     startAfter: options.startAfter ?? beginning,
     sunset: sunsetOf(subject, options.sunset),
     partitions: partitionsOption(subject, options.partitions, options),
-    history: streamOf && ((key) => streamOf(codec.keyForEvolve(key))),
+    ...historyParts(subject, options, keyColumns, form.filter, codec),
     access,
     hidden: hiddenColumns(options.table, access),
     ...tableHooks(subject, options),

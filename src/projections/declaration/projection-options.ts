@@ -139,10 +139,11 @@ export interface EvolveOptions<Name extends string, F extends EventFamily, C ext
   /**
    * Where the events of a row are stored: `true` if the row's key is the id of their stream, or a function from the key to that id. Clients
    * can then read a past state of a row (`asOf`) and the events behind it (`cartSummaryEvents`). All events that change the row must be in
-   * that one stream (of each family that the projection reads).
+   * that one stream (of each family that the projection reads). Rules (`{ stream, access, payload }`) also say who may read the events, and
+   * what of their payloads: nothing of them if the projection sets `access`, unless a rule opens it.
    * @default false
    */
-  readonly history?: HistoryOption<C>;
+  readonly history?: HistoryOption<C, NoInfer<F>>;
   readonly evolveSql?: never;
 }
 

@@ -6,7 +6,7 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Columns } from '../columns/column.ts';
 import type { Row, RowCodec } from '../columns/row-codec.ts';
 import type { ActivationRule } from './activation-rule.ts';
-import type { StreamOfRow } from './history.ts';
+import type { CheckedHistoryRules, StreamOfRow } from './history.ts';
 import type { Relation } from './relations.ts';
 import type { RetryRule } from './retry-rules.ts';
 import type { SqlFold } from './sql-fold.ts';
@@ -124,6 +124,7 @@ export interface Projection<Name extends string = string, C extends Columns = Co
   /** Columns whose values never appear in messages, logs or status. */
   readonly hidden: ReadonlySet<string>;
   readonly history: StreamOfRow;
+  readonly historyRules: CheckedHistoryRules | undefined;
   /** The position after which it begins. If it is not the beginning of the log, the table is partial. */
   readonly startAfter: GlobalPosition;
   readonly sunset: Date | null;

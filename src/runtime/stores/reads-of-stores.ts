@@ -65,7 +65,7 @@ function openStores(
   };
   return {
     ...rows,
-    history: async (projection, key, columns) => storeOf(projection).history(projection, key, columns),
+    history: async (projection, ...asked) => storeOf(projection).history(projection, ...asked),
     waitFor: async (projection, position) => storeOf(projection).waitFor(projection, position),
     progress: async (projection) => storeOf(projection).progress(projection),
     get lost() {

@@ -2,6 +2,7 @@ import type { Access, CommandAccess, RowCondition, Viewer } from '../../access.t
 import type { Command } from '../../commands/define-command.ts';
 import { RefoldError } from '../../errors.ts';
 import { closest } from '../../events/closest.ts';
+import type { RecordedEvent } from '../../events/event.ts';
 import type { Column } from '../../projections/columns/column.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
@@ -19,6 +20,12 @@ export interface Guard {
   rowsOf(projection: Projection): RowFilter | null;
   /** @throws RefoldError `FORBIDDEN` for the first column that the viewer may not read */
   checkColumns(projection: Projection, columns: Iterable<string>): void;
+  /**
+   * Returns what the viewer may read of the payload of an event behind a row; null for nothing.
+   *
+   * @throws RefoldError `FORBIDDEN` if it may not read the events, or if `payloads` are wanted and it may read nothing of any of them
+   */
+  payloadsOf(projection: Projection, wanted: boolean): (event: RecordedEvent) => unknown;
   /** @throws RefoldError `UNAUTHENTICATED`, `FORBIDDEN`; InvalidInput if a rule needs the input and it is not valid */
   checkCommand(command: Command, input: unknown): Promise<void>;
 }
@@ -32,6 +39,11 @@ export function createGuard(viewer: Viewer, byDefault: 'public' | 'authenticated
   function requireIdentity(access: Access | undefined): void {
     const open = access === 'public' || (typeof access === 'object' && access.public === true);
     if (!open && viewer.id === null) throw unauthenticated();
+  }
+
+  function readsColumns({ access, columns }: Projection): boolean {
+    const rules = typeof access === 'object' ? access.columns : undefined;
+    return Object.keys(columns).every((name) => !rules?.[name] || rules[name](viewer) === true);
   }
 
   return {
@@ -52,6 +64,22 @@ export function createGuard(viewer: Viewer, byDefault: 'public' | 'authenticated
         const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
         if (rule && rule(viewer) !== true) throw forbidden(`You may not read '${name}' of ${projection.graphql.type}.`);
       }
+    },
+    payloadsOf(projection, wanted) {
+      const { access: declared, graphql, historyRules: { access, payload } = {} } = projection;
+      if (access && access(viewer) !== true) throw forbidden(`You may not read the events of ${graphql.type}.`);
+      if (declared === undefined && !payload) return (event) => event.payload;
+      const whole = readsColumns(projection);
+      const open = new Map<string, true | readonly string[]>();
+      for (const [type, rule] of Object.entries(payload ?? {})) {
+        const fields = typeof rule === 'function' ? rule(viewer) : rule;
+        if (Array.isArray(fields) || (fields === true && whole)) open.set(type, fields as true | readonly string[]); // of these two
+      }
+      if (wanted && open.size === 0)
+        throw forbidden(
+          `You may not read 'payload' of ${graphql.type}Event: 'history.payload' opens none of them to you.`,
+        );
+      return ({ type, payload }) => openFields(payload, open.get(type));
     },
     async checkCommand(command, input) {
       await checkAccess(viewer, command.access ?? byDefault, () => command.parse(input), {
@@ -88,6 +116,12 @@ export function unauthenticated(problem = needsAuthentication): RefoldError<'UNA
 
 function forbidden(problem: string): RefoldError<'FORBIDDEN'> {
   return new RefoldError('FORBIDDEN', problem);
+}
+
+function openFields(payload: unknown, fields: true | readonly string[] | undefined): unknown {
+  if (fields === true) return payload;
+  if (!fields || typeof payload !== 'object' || payload === null) return null;
+  return Object.fromEntries(Object.entries(payload).filter(([name]) => fields.includes(name)));
 }
 
 /** Anything except true or a condition matches no row. */

@@ -4,7 +4,7 @@ import { filterColumns } from '../../projections/queries/filter-columns.ts';
 import { matchesFilter } from '../../projections/queries/matches-filter.ts';
 import type { ResponseQuery, ResponseRead } from '../../projections/queries/response-query.ts';
 import type { AggregateQuery, RowFilter } from '../../projections/queries/row-query.ts';
-import type { ReadModels, RowReads } from '../contract/operation-context.ts';
+import type { ReadModels, RowReads, RowVersion } from '../contract/operation-context.ts';
 import { type Guard, noRows } from './guard.ts';
 
 /**
@@ -43,18 +43,27 @@ export function restrictReads(reads: ReadModels, guard: Guard): ReadModels {
   return {
     ...reads,
     ...rows,
-    async history(projection, key, columns) {
+    async history(projection, key, columns, shown) {
       guard.checkColumns(projection, columns);
+      const payloadOf = shown === 'states' ? noPayload : guard.payloadsOf(projection, shown === 'payloads');
       const visibleRows = guard.rowsOf(projection);
-      const versions = await reads.history(projection, key, columns);
+      const all = await reads.history(projection, key, columns, shown);
+      const versions = all.map((version) => ({
+        ...version,
+        event: { ...version.event, payload: payloadOf(version.event) },
+      }));
       if (visibleRows === null) return versions;
       // The viewer must be able to see the current row, even if it was visible before; and past states are shown only if they were visible.
       const [visible] = await reads.findByKeys(projection, [key], [], visibleRows);
       if (!visible && versions.at(-1)?.row) return [];
-      return versions.filter(({ before, row }) => {
-        const shown = row ?? before;
-        return shown !== null && matchesFilter(visibleRows, shown);
-      });
+      const isVisible = ({ before, row }: RowVersion) => {
+        const last = row ?? before;
+        return last !== null && matchesFilter(visibleRows, last);
+      };
+      // A hidden state is not left out: the visible one before it would be taken for the state of that moment.
+      if (shown === 'states')
+        return versions.map((version) => (isVisible(version) ? version : { ...version, row: null }));
+      return versions.filter(isVisible);
     },
     async progress(projection) {
       if (guard.rowsOf(projection) === noRows) throw new RefoldError('FORBIDDEN', `You may not read ${projection.id}.`);
@@ -140,6 +149,8 @@ function restrictedInside(guard: Guard, filter: RowFilter): RowFilter {
       return filter;
   }
 }
+
+const noPayload = () => null;
 
 const allRows: RowFilter = Object.freeze({ kind: 'and', filters: Object.freeze([]) });
 

@@ -82,11 +82,16 @@ export interface RowReads {
 export interface ReadModels extends RowReads {
   /**
    * Returns every state that the row has had, folded from its events. Only for a projection with `history`. `columns` are those that are
-   * shown.
+   * shown, `shown` what else: the events, with their payloads or without; or states alone, and then those that the viewer may not see are null.
    *
    * @throws RefoldError `QUERY_TOO_COMPLEX` if there are too many events
    */
-  history(projection: Projection, key: RowKey, columns: readonly string[]): Promise<readonly RowVersion[]>;
+  history(
+    projection: Projection,
+    key: RowKey,
+    columns: readonly string[],
+    shown: 'payloads' | 'events' | 'states',
+  ): Promise<readonly RowVersion[]>;
   /**
    * Waits until the version has reached the position, up to a timeout.
    *

@@ -57,10 +57,8 @@ export function addEventsField(builder: Builder, names: TypeNames, types: Projec
         const window = windowOf(args);
         for (const cursor of [window.after, window.before])
           if (cursor) await context.checkToken?.(cursor[0] as PositionToken); // as decoded above
-        // A payload may contain the source of any column.
-        const isTold = selectedFields(info, eventPaths).has('payload');
-        const columns = isTold ? Object.keys(projection.columns) : rowColumns(info);
-        return pageIn(await context.readModels.history(projection, key, columns), window);
+        const shown = selectedFields(info, eventPaths).has('payload') ? 'payloads' : 'events';
+        return pageIn(await context.readModels.history(projection, key, rowColumns(info), shown), window);
       },
     }),
   );
@@ -131,7 +129,7 @@ function eventConnectionOf(
         type: 'JSON',
         nullable: true,
         description:
-          'What the event says, in the newest shape of its type. Only viewers who may read every column may select it.',
+          'What the event says, in the newest shape of its type: the fields that the viewer may read; null where it may read none.',
         resolve: ({ event }) => event.payload,
       }),
       actor: t.string({

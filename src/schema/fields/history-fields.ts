@@ -49,7 +49,7 @@ export async function rowAsOf(
   if (partial !== null && position !== undefined && position < projection.startAfter)
     throw badInput(`'asOf' is at position ${position}, and ${projection.id} is partial: ${partial}.`);
   const until = time === null || time === undefined ? undefined : Date.parse(time);
-  const versions = await readModels.history(projection, key, columns);
+  const versions = await readModels.history(projection, key, columns, 'states');
   const then = versions.findLast(({ event }) =>
     until === undefined ? event.position <= (position ?? 0n) : !isAfter(event.recordedAt, time ?? '', until),
   );
