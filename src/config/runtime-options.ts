@@ -26,9 +26,8 @@ export interface RuntimeOptions {
   readonly ownership?: OwnershipKind;
   /**
    * How long an owner may be silent, in seconds, before another process takes over its work. Owners send a heartbeat several times in this
-   * time, see `leaseRenewalFactor`. A shorter time means faster fail-over if a host or a network fails, but a process that stalls for this
-   * long loses its work to
-   * another. All processes of an application must use the same setting.
+   * time, see `leaseRenewalFactor`. A shorter time means faster fail-over if a host or a network fails, but a process that is suspended for
+   * this long loses its work to another. A process whose code keeps the event loop busy keeps its work for up to five minutes. All processes of an application must use the same setting.
    * @default 30
    */
   readonly leaseSeconds?: number;

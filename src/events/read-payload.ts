@@ -19,8 +19,10 @@ export type UnreadEvent = { -readonly [Part in keyof RecordedEvent]: RecordedEve
 /**
  * Sets the payload of an event from its stored form, in the newest version of its type. If this program does not know the stored version, or
  * an upcaster fails, the event becomes unreadable: its payload is a getter that throws the error, so no code can take it for another shape.
+ *
+ * @returns whether upcasters ran
  */
-export function readPayload(event: UnreadEvent, family: EventFamily, stored: unknown): void {
+export function readPayload(event: UnreadEvent, family: EventFamily, stored: unknown): boolean {
   try {
     if (event.payloadVersion > payloadVersion(family, event.type)) throw versionUnknown(family, event);
     event.payload = upcast(family, event.type, event.payloadVersion, stored);
@@ -34,6 +36,7 @@ export function readPayload(event: UnreadEvent, family: EventFamily, stored: unk
       },
     });
   }
+  return event.payloadVersion < payloadVersion(family, event.type);
 }
 
 /** Returns why the event's payload can't be read; undefined if it can. Check it before code of the application receives the event. */

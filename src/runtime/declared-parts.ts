@@ -32,6 +32,7 @@ import { createServedReadModels, type ServedReadModels } from './reads/served-re
 import { createRebuilds, type Rebuilds } from './rebuilds/rebuild-requests.ts';
 import { registerInStore } from './register-declarations.ts';
 import { createSharedRun } from './scheduling/shared-run.ts';
+import { createSlowEvents } from './scheduling/slow-events.ts';
 import { maintainStore, maintainStoreApart } from './store-maintenance.ts';
 import { readsOfStores } from './stores/reads-of-stores.ts';
 import { createStoreFinder, lifecycleOfStores, type StoreFinder } from './stores/steps-of-stores.ts';
@@ -118,6 +119,7 @@ export function declareParts(shared: SharedParts, config: Config, maintained: Ma
       metrics?.folded(folded);
       noteLength(folded);
     },
+    onSlowEvent: createSlowEvents(shared.logger, metrics?.slowEvent)('an upcaster'),
   });
   const { log } = appends;
   metrics?.pools({ work: db, ...(appends.db === db ? {} : { appends: appends.db }), reads, ...poolsOf(stores) });

@@ -24,6 +24,7 @@ import { createRetention } from './processors/retention.ts';
 import { createReactorUnits } from './reactors/reactor-units.ts';
 import type { Positions } from './reads/positions.ts';
 import { createSnapshotSchedule } from './rebuilds/table-snapshot-schedule.ts';
+import { createSlowEvents } from './scheduling/slow-events.ts';
 import { createAuditor } from './verification/auditor.ts';
 import { createViewFollower } from './versions/follow-views.ts';
 import type { Lifecycle } from './versions/lifecycle.ts';
@@ -52,7 +53,7 @@ export interface MaintenanceOptions {
   readonly positions: Positions;
   readonly lifecycle: Lifecycle;
   readonly tables: TableWatch;
-  readonly metrics: Pick<WorkMetrics, 'timed' | 'rowsLost'> | undefined;
+  readonly metrics: Pick<WorkMetrics, 'timed' | 'rowsLost' | 'slowEvent'> | undefined;
 }
 
 /**
@@ -75,6 +76,7 @@ export function startMaintenance({
   const { projections, reactors } = maintained;
   const { placement } = parts.db.elsewhere ?? {};
   const ownership = openOwnership(config, url);
+  const slowEvents = createSlowEvents(logger, metrics?.slowEvent);
   const projectionUnits = createProjectionUnits({
     ...parts,
     readSchema: config.database.readSchema,
@@ -82,9 +84,10 @@ export function startMaintenance({
     owner,
     freeze: development,
     onRowsLost: metrics?.rowsLost,
+    slowEvents,
     logger,
   });
-  const reactorUnits = createReactorUnits({ ...parts, reactors, owner, grace: stopTimeout, logger });
+  const reactorUnits = createReactorUnits({ ...parts, reactors, owner, grace: stopTimeout, slowEvents, logger });
   const worker = createWorker({
     db: parts.db,
     versions: parts.versions,

@@ -3,6 +3,7 @@ import { type ConcurrencyConflict, InvalidInput, type RefoldError } from '../err
 import type { EventMetadata, ExpectedVersion, RecordedEvent } from '../events/event.ts';
 import type { EventFamily, NewEventOf, RecordedEventOf } from '../events/event-family.ts';
 import { expectDistinctNames } from '../events/event-names.ts';
+import type { OnSlowEvent } from '../events/event-pace.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
 import { type AppendLocks, type AppendQueueOptions, createAppendQueue } from './append-queue/append-queue.ts';
 import { createInlineAppends, type InlineAppends, type InlineAppendsOptions } from './inline/inline-appends.ts';
@@ -154,6 +155,8 @@ export interface EventLogOptions extends AppendQueueOptions {
   readonly onSent?: (sent: SentAppends) => void;
   /** Called after the state of a stream was read. */
   readonly onFolded?: (folded: FoldedStream) => void;
+  /** Called with an event of the log whose upcasters took a second or longer. */
+  readonly onSlowEvent?: OnSlowEvent;
 }
 
 /** One statement of appends, as it ended. */
@@ -174,7 +177,7 @@ export function createEventLog(
 ): EventLog {
   expectDistinctNames(families);
   const byName = new Map(families.map((family) => [family.name, family]));
-  const decode = createPageDecoder(byName);
+  const decode = createPageDecoder(byName, options.onSlowEvent);
   const readAll = createReadAhead(
     (readOptions) => copyPage(db, byName, readOptions),
     ({ rows }) => decode(rows),
@@ -272,7 +275,7 @@ export function createEventLog(
     head: () => readHead(db),
     readAt: (positions) => readPositions(db, byName, positions),
     readAll,
-    readTail: (tailOptions, within = db) => readTail(within, byName, tailOptions),
+    readTail: (tailOptions, within = db) => readTail(within, byName, tailOptions, options.onSlowEvent),
   };
 }
 

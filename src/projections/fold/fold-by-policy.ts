@@ -1,8 +1,9 @@
 import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
+import { EventPace } from '../../events/event-pace.ts';
 import type { Projection, RowKey } from '../projection/projection.ts';
 import { type Discarded, eventsToFold, stepsToFold } from './discarded.ts';
-import { type FoldStep, fold, foldAround, foldSteps, type RowMemory } from './fold.ts';
+import { type FoldOptions, type FoldStep, fold, foldAround, foldSteps, type RowMemory } from './fold.ts';
 
 /** An event that the declared policy leaves out of a row. */
 export interface LeftOutEvent {
@@ -19,6 +20,7 @@ export type LeaveOut = (leftOut: LeftOutEvent) => void;
 /**
  * The steps of these events under the declared policy, without discarded ones.
  *
+ * @param onEvent called after each event; true ends the work early
  * @throws RefoldError `EVOLVE_FAILED` if a key can't be computed, with the policy `stop`
  */
 export function stepsByPolicy(
@@ -26,12 +28,13 @@ export function stepsByPolicy(
   events: readonly RecordedEvent[],
   discarded: Discarded,
   leaveOut: LeaveOut,
+  onEvent?: (event: RecordedEvent) => boolean,
 ): readonly FoldStep[] {
   const onKeyFailure = (event: RecordedEvent, error: RefoldError): void => {
     if (projection.onError.policy === 'stop') throw error;
     leaveOut({ event, key: null, error });
   };
-  return stepsToFold(foldSteps(projection, eventsToFold(events, discarded), onKeyFailure), discarded);
+  return stepsToFold(foldSteps(projection, eventsToFold(events, discarded), onKeyFailure, onEvent), discarded);
 }
 
 /**
@@ -43,21 +46,32 @@ export function stepsByPolicy(
  * - `dead-letter`: so are the later events of that row, whose key is then in `blocked`.
  *
  * @param options `blocked` holds the key texts of rows that wait for an earlier event
+ * @returns how many steps were handled: all of them without a pace
  * @throws RefoldError `EVOLVE_FAILED` with the policy `stop`
  */
 export function foldByPolicy(
   projection: Projection,
   steps: readonly FoldStep[],
   memory: RowMemory,
-  options: { readonly freeze: boolean; readonly blocked: Set<string>; readonly leaveOut: LeaveOut },
-): void {
+  { leaveOut, ...options }: FoldOptions & { readonly blocked: Set<string>; readonly leaveOut: LeaveOut },
+): number {
   const { policy } = projection.onError;
-  if (policy === 'stop') {
-    fold(projection, steps, memory, options);
-    return;
-  }
-  const around = { freeze: options.freeze, block: policy === 'dead-letter', blocked: options.blocked };
-  for (const { step, error } of foldAround(projection, steps, memory, around)) {
-    options.leaveOut({ event: step.event, key: step.key, error });
+  if (policy === 'stop') return fold(projection, steps, memory, options);
+  const around = { ...options, block: policy === 'dead-letter' };
+  return foldAround(projection, steps, memory, around, ({ event, key }, error) => leaveOut({ event, key, error }));
+}
+
+/** Like {@link foldByPolicy}, with turns for the event loop. */
+export async function foldInTurns(
+  projection: Projection,
+  steps: readonly FoldStep[],
+  memory: RowMemory,
+  options: Parameters<typeof foldByPolicy>[3],
+): Promise<void> {
+  const pace = new EventPace();
+  pace.start();
+  for (let rest = steps; rest.length > 0; ) {
+    rest = rest.slice(foldByPolicy(projection, rest, memory, { ...options, pace }));
+    if (rest.length > 0) await pace.turn();
   }
 }

@@ -1,5 +1,6 @@
 import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
+import type { EventPace } from '../../events/event-pace.ts';
 import { invalidUpcast, isVersionUnknown, unreadable } from '../../events/read-payload.ts';
 import { deepFreeze } from '../columns/deep-freeze.ts';
 import type { Row } from '../columns/row-codec.ts';
@@ -25,6 +26,7 @@ export interface FoldStep {
  * The steps of these events, in log order. An event that changes several rows makes several steps. A key that is returned twice counts
  * once.
  *
+ * @param onEvent called after each event; true ends the work early
  * @throws RefoldError `PAYLOAD_VERSION_UNKNOWN` at the first event that this program can't read. No policy may leave it out.
  */
 export function foldSteps(
@@ -33,6 +35,7 @@ export function foldSteps(
   onKeyFailure: (event: RecordedEvent, error: RefoldError) => void = (_, error) => {
     throw error;
   },
+  onEvent?: (event: RecordedEvent) => boolean,
 ): FoldStep[] {
   const steps: FoldStep[] = [];
   for (const event of events) {
@@ -46,8 +49,15 @@ export function foldSteps(
     } catch (cause) {
       onKeyFailure(event, evolveFailed(projection, event, 'key', cause));
     }
+    if (onEvent?.(event)) break;
   }
   return steps;
+}
+
+export interface FoldOptions {
+  readonly freeze: boolean;
+  /** Ends the fold after an event when the event loop must have a turn. */
+  readonly pace?: EventPace | undefined;
 }
 
 /**
@@ -55,14 +65,15 @@ export function foldSteps(
  * one fails, memory holds the result of the events before it. With `freeze`, rows and events are deep-frozen. An `evolve` that mutates them
  * then throws at the mutation.
  *
+ * @returns how many steps were folded: all of them without a pace
  * @throws RefoldError `EVOLVE_FAILED` that names projection, event type, position and stream.
  */
 export function fold(
   projection: Projection,
   steps: readonly FoldStep[],
   memory: RowMemory,
-  options: { readonly freeze: boolean },
-): void {
+  options: FoldOptions,
+): number {
   let pending: { step: FoldStep; row: Row | null }[] = [];
   const settle = () => {
     for (const { step, row } of pending) memory.set(step.text, step.key, row);
@@ -71,8 +82,10 @@ export function fold(
   for (let index = 0; index < steps.length; index++) {
     const step = steps[index] as FoldStep; // index < length
     const { event, key, text } = step;
-    const isFirst = steps[index - 1]?.event !== event;
+    const before = steps[index - 1]?.event;
+    const isFirst = before !== event;
     if (isFirst && pending.length > 0) settle();
+    if (isFirst && before && options.pace?.after(before)) return index;
     const row = memory.get(text);
     if (row === undefined) throw new Error(`fold: row ${text} of ${projection.id} was not loaded`);
     const unread = unreadable(event);
@@ -86,41 +99,40 @@ export function fold(
     else pending.push({ step, row: next });
   }
   settle();
+  return steps.length;
 }
 
 /**
  * Like {@link fold}, but continues after an error: the row of the failed step stays as it is. `blocked` holds the key texts of rows that
  * wait for an earlier event. With `block`, a failed step blocks its row, and later events of a blocked row are not folded.
  *
- * @returns the steps that were not folded, in order: failures, and steps that wait behind one (without an error).
+ * @param leaveOut receives the steps that were not folded: failures, and steps that wait behind one (without an error)
+ * @returns how many steps were handled: all of them without a pace
  */
 export function foldAround(
   projection: Projection,
   steps: readonly FoldStep[],
   memory: RowMemory,
-  options: { readonly freeze: boolean; readonly block: boolean; readonly blocked: Set<string> },
-): UnfoldedStep[] {
-  const unfolded: UnfoldedStep[] = [];
-  for (const step of steps) {
+  options: FoldOptions & { readonly block: boolean; readonly blocked: Set<string> },
+  leaveOut: (step: FoldStep, error: RefoldError | null) => void,
+): number {
+  const { freeze, pace } = options;
+  for (const [index, step] of steps.entries()) {
+    const before = steps[index - 1]?.event;
+    if (before && before !== step.event && pace?.after(before)) return index;
     if (options.blocked.has(step.text)) {
-      unfolded.push({ step, error: null });
+      leaveOut(step, null);
       continue;
     }
     try {
-      fold(projection, [step], memory, options);
+      fold(projection, [step], memory, { freeze });
     } catch (error) {
       if (!isEvolveFailure(error)) throw error;
-      unfolded.push({ step, error });
+      leaveOut(step, error);
       if (options.block) options.blocked.add(step.text);
     }
   }
-  return unfolded;
-}
-
-/** A step that was not folded. `error` is null if the step waits behind an earlier failure. */
-export interface UnfoldedStep {
-  readonly step: FoldStep;
-  readonly error: RefoldError | null;
+  return steps.length;
 }
 
 /** In development: checks what upcasters returned, and freezes the event. */

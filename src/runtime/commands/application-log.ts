@@ -12,7 +12,8 @@ export interface ApplicationLog {
   close(): Promise<void>;
 }
 
-export interface ApplicationLogOptions extends Pick<EventLogOptions, 'onAppended' | 'onSent' | 'onFolded'> {
+export interface ApplicationLogOptions
+  extends Pick<EventLogOptions, 'onAppended' | 'onSent' | 'onFolded' | 'onSlowEvent'> {
   /** Freezes rows and events, so an impure `evolve` fails at its own line. */
   readonly freeze: boolean;
   /** Receives the events that inline projections skip or keep as dead letters. */

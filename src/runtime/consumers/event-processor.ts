@@ -1,5 +1,6 @@
 import type { RecordedEvent } from '../../events/event.ts';
 import type { EventFamily, EventTypeOf, RecordedEventOf } from '../../events/event-family.ts';
+import { EventPace } from '../../events/event-pace.ts';
 import { beginning, type GlobalPosition } from '../../events/global-position.ts';
 import { unreadable } from '../../events/read-payload.ts';
 import type { EventFilter } from '../../projections/projection/projection.ts';
@@ -55,6 +56,7 @@ export function eventProcessor<F extends EventFamily>(options: EventProcessorOpt
   let saved = checkpoint;
   let handled = 0;
   let skipped = 0;
+  const pace = new EventPace();
 
   async function save(): Promise<void> {
     if (position === saved) return;
@@ -80,6 +82,8 @@ export function eventProcessor<F extends EventFamily>(options: EventProcessorOpt
         for (const event of events) {
           const unread = unreadable(event);
           if (unread) throw unread;
+          // Also if the function waits for nothing.
+          if (pace.isDue) await pace.turn();
           const result = await handle(event);
           position = event.position;
           if (result === 'skip') skipped++;

@@ -22,6 +22,8 @@ export interface WorkMetrics {
   timed(processor: Processor): Processor;
   /** Counts that a worker of a Citus cluster has lost rows of a partition. */
   rowsLost(): void;
+  /** Counts an event on which code of a version, a reactor or an upcaster worked for a second or longer. */
+  slowEvent(of: string): void;
   /** Shows the connections of these pools. */
   pools(pools: Readonly<Record<string, Database>>): void;
 }
@@ -71,6 +73,12 @@ export function createWorkMetrics(logger?: Pick<Logger, 'debug' | 'isLevelEnable
   const lost = new Counter({
     name: 'refold_rows_lost_total',
     help: 'How often this process found that a worker of a Citus cluster has lost rows of a partition, or their checkpoint, as after a fail-over that lost some.',
+    registers,
+  });
+  const slow = new Counter({
+    name: 'refold_slow_events_total',
+    help: 'Events on which code of the application worked for a second or longer without a pause, by version or reactor. Nothing else ran in the process meanwhile.',
+    labelNames: ['of'],
     registers,
   });
   const showPools = registerPools(registers);
@@ -125,6 +133,7 @@ export function createWorkMetrics(logger?: Pick<Logger, 'debug' | 'isLevelEnable
       };
     },
     rowsLost: () => lost.inc(),
+    slowEvent: (of) => slow.inc({ of }),
     pools: showPools,
   };
 }

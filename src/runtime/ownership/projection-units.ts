@@ -19,6 +19,7 @@ import {
 import { stoppedProcessor } from '../processors/stopped-processor.ts';
 import type { Positions } from '../reads/positions.ts';
 import { completeRebuild } from '../rebuilds/rebuild.ts';
+import type { SlowEvents } from '../scheduling/slow-events.ts';
 import { createSetBasedProcessor } from '../set-based/set-based-processor.ts';
 import { rebuildHeldByDeadLetters } from '../versions/activation-gates.ts';
 import { failVersion, resumeVersion } from '../versions/fail-version.ts';
@@ -42,6 +43,7 @@ export interface ProjectionUnitsOptions {
   readonly freeze: boolean;
   /** Called when a worker of a Citus cluster has lost rows of a version. */
   readonly onRowsLost?: (() => void) | undefined;
+  readonly slowEvents?: SlowEvents;
   readonly logger: Logger;
 }
 
@@ -261,8 +263,9 @@ const longestCatchUp = 10_000;
 
 /** Creates the processor for `evolve` or `evolveSql`, as the projection declares. */
 function createProcessor(
-  options: ProjectionProcessorOptions & Pick<ProjectionUnitsOptions, 'log'>,
+  options: ProjectionProcessorOptions & Pick<ProjectionUnitsOptions, 'log' | 'slowEvents'>,
 ): MaintainedProcessor {
-  const { sqlFold } = options.projection;
-  return sqlFold ? createSetBasedProcessor({ ...options, fold: sqlFold }) : createProjectionProcessor(options);
+  const { sqlFold, id } = options.projection;
+  if (sqlFold) return createSetBasedProcessor({ ...options, fold: sqlFold });
+  return createProjectionProcessor({ ...options, onSlowEvent: options.slowEvents?.(id) });
 }

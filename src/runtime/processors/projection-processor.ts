@@ -82,6 +82,7 @@ class ProjectionProcessor implements MaintainedProcessor {
   async #takeIn(page: EventPage): Promise<'continue' | 'stop'> {
     const rows = this.#rows;
     const poison = await rows.fold(page);
+    if (poison === 'interrupted') return 'stop';
     if (poison) {
       await rows.flush();
       rows.failure ??= poison.error;

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
+import type { OnSlowEvent } from '../../events/event-pace.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { rowRefused } from '../../projections/fold/fold-failures.ts';
 import { keysText, keyText, type Projection } from '../../projections/projection/projection.ts';
@@ -31,7 +32,7 @@ import { createReadTable, type ReadTable } from '../../store/tables/read-table.t
 import { refusalOf } from '../../store/tables/refused-rows.ts';
 import { expectOrder, writeAcceptable } from '../../store/tables/write-rows.ts';
 import { callOnSkip } from '../dead-letters/event-retries.ts';
-import { type Poison, RowFold } from './row-fold.ts';
+import { type Folded, RowFold } from './row-fold.ts';
 import type { Unwritten } from './write-back.ts';
 
 export interface RowBatchOptions {
@@ -42,6 +43,7 @@ export interface RowBatchOptions {
   /** Freezes rows and events, so an impure `evolve` fails at its own line. */
   readonly freeze: boolean;
   readonly logger: Logger;
+  readonly onSlowEvent?: OnSlowEvent | undefined;
 }
 
 /** How a write moves the checkpoint. */
@@ -60,8 +62,9 @@ export interface RowBatch {
    * Folds events in order. With the policy `stop` it folds up to a failing event and returns that failure; with other policies it folds around it.
    *
    * @param source where to read rows that memory does not hold. Pass the transaction if it holds the previous batch, not yet committed.
+   * @param isOver asked at each turn of the event loop whether to end early; at least one event is folded
    */
-  fold(events: readonly RecordedEvent[], source?: Queryable): Promise<Poison | null>;
+  fold(events: readonly RecordedEvent[], source?: Queryable, isOver?: () => boolean): Promise<Folded>;
   /** The errors of the events that the policy has left out of the folded rows. */
   readonly leftOut: readonly RefoldError[];
   /** Writes the folded rows and moves the checkpoint, in its own transaction or statement. */
@@ -114,8 +117,12 @@ class FoldedRows implements RowBatch {
     return this.#rows.failures.errors;
   }
 
-  fold(events: readonly RecordedEvent[], source: Queryable = this.#options.db): Promise<Poison | null> {
-    return this.#rows.fold(events, source);
+  fold(
+    events: readonly RecordedEvent[],
+    source: Queryable = this.#options.db,
+    isOver?: () => boolean,
+  ): Promise<Folded> {
+    return this.#rows.fold(events, source, isOver);
   }
 
   async write(move: Move): Promise<void> {

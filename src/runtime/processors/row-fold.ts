@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
 import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
+import { EventPace, type OnSlowEvent } from '../../events/event-pace.ts';
+import type { GlobalPosition } from '../../events/global-position.ts';
 import { isVersionUnknown, unreadable } from '../../events/read-payload.ts';
 import { rowSizeOf } from '../../projections/columns/row-size.ts';
 import type { Discarded } from '../../projections/fold/discarded.ts';
@@ -30,6 +32,15 @@ export interface RowFoldOptions {
   /** Freezes rows and events, so an impure `evolve` fails at its own line. */
   readonly freeze: boolean;
   readonly logger: Logger;
+  readonly onSlowEvent?: OnSlowEvent | undefined;
+}
+
+/** How a fold ended. */
+export interface Folded {
+  /** The event at which it ended, with its failure. */
+  readonly poison: Poison | null;
+  /** The last folded event, if the fold ended early because it was asked to. */
+  readonly early: GlobalPosition | null;
 }
 
 /** An event that could not be folded, and stops its processor. */
@@ -44,6 +55,7 @@ export class RowFold {
   readonly claims: UniqueClaims | undefined;
   readonly cache: RowCache;
   readonly #options: RowFoldOptions;
+  readonly #pace: EventPace;
   /** The keys of rows that wait for a dead letter, once they are read. */
   #blocked: Set<string> | undefined;
   /** Read once: a later discard raises the epoch, and this processor ends. */
@@ -56,6 +68,7 @@ export class RowFold {
   constructor(options: RowFoldOptions) {
     const { projection, claim } = options;
     this.#options = options;
+    this.#pace = new EventPace(options.onSlowEvent);
     this.claims = createUniqueClaims(projection.codec, projection.uniqueIndexes);
     // If the table starts empty, memory knows all of the partition's keys: the rows of other partitions have other keys.
     const isEmpty = claim.checkpoint === projection.startAfter && claim.floors.length === 0;
@@ -74,27 +87,38 @@ export class RowFold {
 
   /**
    * Folds events in order. With the policy `stop` it folds up to a failing event and returns that failure. With any policy it folds up to an
-   * event whose payload version is unknown.
+   * event whose payload version is unknown. The event loop has turns meanwhile.
+   *
+   * @param isOver asked at each turn whether to end early; at least one event is folded
    */
-  async fold(all: readonly RecordedEvent[], source: Queryable): Promise<Poison | null> {
+  async fold(all: readonly RecordedEvent[], source: Queryable, isOver = () => false): Promise<Folded> {
     for (const [index, event] of all.entries()) {
       const unread = unreadable(event);
       if (!isVersionUnknown(unread)) continue;
       const error = versionUnknownTo(this.#options.projection, unread);
-      return (await this.fold(all.slice(0, index), source)) ?? { error, position: event.position };
+      return this.#foldBefore(all.slice(0, index), { error, position: event.position }, source, isOver);
     }
     try {
-      await this.#foldAll(all, source);
-      return null;
+      return { poison: null, early: await this.#foldAll(all, source, isOver) };
     } catch (error) {
       if (!isEvolveFailure(error)) throw error;
       const position = BigInt(String(error.fields.position));
       const before = all.filter((event) => event.position < position);
       // A failing key function is found before anything is folded, so fold the events before it now. One of them may fail too.
-      if (error.fields.part === 'key') return (await this.fold(before, source)) ?? { error, position };
+      if (error.fields.part === 'key') return this.#foldBefore(before, { error, position }, source, isOver);
       this.#events += before.length;
-      return { error, position };
+      return { poison: { error, position }, early: null };
     }
+  }
+
+  async #foldBefore(
+    events: readonly RecordedEvent[],
+    poison: Poison,
+    source: Queryable,
+    isOver: () => boolean,
+  ): Promise<Folded> {
+    const before = await this.fold(events, source, isOver);
+    return before.poison || before.early !== null ? before : { poison, early: null };
   }
 
   /** Takes back rows that the database refuses, and applies the policy to their event. @throws the first error with the policy `stop` */
@@ -135,20 +159,78 @@ export class RowFold {
     this.#failures = new UnwrittenFailures(this.#options.projection);
   }
 
-  async #foldAll(all: readonly RecordedEvent[], source: Queryable): Promise<void> {
+  /** Returns the last folded event if it ended early. */
+  async #foldAll(
+    all: readonly RecordedEvent[],
+    source: Queryable,
+    isOver: () => boolean,
+  ): Promise<GlobalPosition | null> {
     const { db, projection, claim, freeze } = this.#options;
+    const pace = this.#pace;
     const leaveOut = (leftOut: LeftOutEvent): void => this.#failures.add(leftOut);
     this.#discarded ??= await readDiscardsOf(db, claim);
-    const withoutKey = (leftOut: LeftOutEvent): void => {
-      // Without a key the partition is unknown, so exactly one partition keeps the event.
-      if (this.#isOwn({ event: leftOut.event, text: '' })) leaveOut(leftOut);
-    };
-    const steps = this.#ownOf(stepsByPolicy(projection, all, this.#discarded, withoutKey));
+    const { steps, keyless, upTo } = await this.#steps(all, this.#discarded, isOver);
     await this.#load(steps, source);
     const blocked = await this.#blockedKeys();
-    foldByPolicy(projection, steps, this.cache, { freeze, blocked, leaveOut });
+    let early = upTo;
+    pace.start();
+    for (let rest = steps; rest.length > 0; ) {
+      const folded = foldByPolicy(projection, rest, this.cache, { freeze, blocked, leaveOut, pace });
+      const last = rest[folded - 1]?.event;
+      rest = rest.slice(folded);
+      if (!last) break;
+      if (rest.length === 0) pace.after(last);
+      else {
+        await pace.turn();
+        early = isOver() ? last.position : upTo;
+        if (isOver()) break;
+      }
+    }
+    const isFolded = ({ position }: RecordedEvent) => early === null || position <= early;
+    for (const leftOut of keyless) if (isFolded(leftOut.event)) leaveOut(leftOut);
     // Each partition reads all events, and counts those with a row of its own.
-    this.#events += claim.partitions === 1 ? all.length : new Set(steps.map(({ event }) => event)).size;
+    const counted = claim.partitions === 1 ? all : [...new Set(steps.map(({ event }) => event))];
+    this.#events += early === null ? counted.length : counted.filter(isFolded).length;
+    return early;
+  }
+
+  /** The steps of the events up to a position; null if there are steps of all. `keyless`: the events whose key failed. */
+  async #steps(
+    all: readonly RecordedEvent[],
+    discarded: Discarded,
+    isOver: () => boolean,
+  ): Promise<{
+    readonly steps: readonly FoldStep[];
+    readonly keyless: readonly LeftOutEvent[];
+    readonly upTo: GlobalPosition | null;
+  }> {
+    const { projection } = this.#options;
+    const pace = this.#pace;
+    const keyless: LeftOutEvent[] = [];
+    const withoutKey = (leftOut: LeftOutEvent): void => {
+      // Without a key the partition is unknown, so exactly one partition keeps the event.
+      if (this.#isOwn({ event: leftOut.event, text: '' })) keyless.push(leftOut);
+    };
+    const steps: FoldStep[] = [];
+    let rest = all;
+    let last: GlobalPosition | undefined;
+    const onEvent = (event: RecordedEvent): boolean => {
+      if (!pace.after(event)) return false;
+      last = event.position;
+      return true;
+    };
+    for (;;) {
+      pace.start();
+      last = undefined;
+      const found = this.#ownOf(stepsByPolicy(projection, rest, discarded, withoutKey, onEvent));
+      if (last === undefined && rest === all) return { steps: found, keyless, upTo: null };
+      for (const step of found) steps.push(step);
+      const reached: GlobalPosition | undefined = last;
+      if (reached === undefined) return { steps, keyless, upTo: null };
+      rest = rest.filter(({ position }) => position > reached);
+      await pace.turn();
+      if (rest.length > 0 && isOver()) return { steps, keyless, upTo: reached };
+    }
   }
 
   async #blockedKeys(): Promise<Set<string>> {

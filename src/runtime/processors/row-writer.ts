@@ -42,6 +42,7 @@ export class RowWriter {
   readonly #batch: RowBatch;
   readonly #prune: () => Promise<void>;
   readonly #retries: EventRetries;
+  #interrupted = false;
   /** Everything up to here is written. */
   #checkpoint: GlobalPosition;
   /** Everything up to here is folded. */
@@ -67,15 +68,22 @@ export class RowWriter {
     return writeIsDue({ state: this.state, ...this.#batch.size, sinceMs, writeTook });
   }
 
-  /** Folds a page, or the part of it before an event that stops the processor. Returns that event's failure. */
-  async fold({ events, upTo }: EventPage): Promise<Poison | null> {
+  /**
+   * Folds a page, or the part of it before an event that stops the processor. Returns that event's failure, or `interrupted` if it did not reach
+   * the end of the page for that reason. If folding takes long, it writes what is folded in between: a slow event does not have to wait for
+   * the rest of its page.
+   */
+  async fold({ events, upTo }: EventPage): Promise<Poison | 'interrupted' | null> {
     for (let rest = events; ; ) {
-      const poison = await this.#batch.fold(rest);
-      this.#reached = poison ? globalPosition(poison.position - 1n) : upTo;
-      if (!poison || !this.#retries.appliesTo(poison.error)) return poison;
-      const { position } = poison;
+      const since = performance.now();
+      const isOver = () => this.#interrupted || performance.now() - since >= longestFold;
+      const { poison, early } = await this.#batch.fold(rest, undefined, isOver);
+      this.#reached = early ?? (poison ? globalPosition(poison.position - 1n) : upTo);
+      if (early !== null && this.#interrupted) return 'interrupted';
+      if (early === null && (!poison || !this.#retries.appliesTo(poison.error))) return poison;
+      const position = early ?? globalPosition(poison?.position ?? upTo); // one of them is there
       await this.flush();
-      if (!this.failure) await this.#writeAround(globalPosition(position), this.#ownParts);
+      if (!this.failure && early === null) await this.#writeAround(position, this.#ownParts);
       this.#reached = this.#checkpoint;
       if (this.failure) return { error: this.failure, position };
       rest = rest.filter((event) => event.position > position);
@@ -101,7 +109,7 @@ export class RowWriter {
 
   /** Folds and writes these events, which reach up to a position, within the caller's transaction. Call `logLeftOut` after its commit. */
   async finish(tx: Queryable, events: readonly RecordedEvent[], upTo: GlobalPosition): Promise<void> {
-    const poison = await this.#batch.fold(events);
+    const { poison } = await this.#batch.fold(events);
     if (poison) throw this.#retries.outside(poison.error);
     try {
       this.#expectNoRetry();
@@ -120,8 +128,9 @@ export class RowWriter {
     }
   }
 
-  /** Ends a pause before an event is tried again. */
+  /** Ends a fold at its next turn, and a pause before an event is tried again. The processor must then end. */
   interrupt(): void {
+    this.#interrupted = true;
     this.#retries.interrupt();
   }
 
@@ -194,7 +203,7 @@ export class RowWriter {
     let last: RecordedEvent | undefined;
     for (let after = from; after < upTo; ) {
       const page = await log.readAll({ after, upTo, filter: projection.filter, limit: pageSize });
-      const poison = await this.#batch.fold(page.events, source);
+      const { poison } = await this.#batch.fold(page.events, source);
       if (poison) throw poison.error;
       last = page.events.at(-1) ?? last;
       after = page.upTo;
@@ -222,5 +231,7 @@ export class RowWriter {
   }
 }
 
+// In milliseconds. What a crash repeats, and how late readers see rows of slow events, is bounded by it and by the slowest event.
+const longestFold = 5000;
 // A build may have to fold again everything that it keeps in memory, so the pages are large.
 const pageSize = 10_000;

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
 import type { EventMetadata, RecordedEvent } from '../../events/event.ts';
+import type { EventPace } from '../../events/event-pace.ts';
 import { unreadable } from '../../events/read-payload.ts';
 import { chainProblem, reactionsAfter } from '../../reactors/reaction-chains.ts';
 import type { HandlerResult, Reactor, ReactorContext } from '../../reactors/reactor.ts';
@@ -18,6 +19,8 @@ export interface ReactionOptions {
   /** Where waits of handlers are kept. */
   readonly waits: WaitStore;
   readonly logger: Logger;
+  /** Shared by the handlers of a reactor. */
+  readonly pace: EventPace;
   /** Aborts every attempt and allows no other. */
   readonly signal: AbortSignal;
 }
@@ -53,7 +56,9 @@ export function react(options: ReactionOptions, event: RecordedEvent, attempt: n
 }
 
 async function reactTo(options: ReactionOptions, event: RecordedEvent, attempt: number): Promise<Reaction> {
-  const { reactor, signal } = options;
+  const { reactor, signal, pace } = options;
+  // Handlers that wait for nothing would otherwise keep the event loop for as long as there are events.
+  if (pace.isDue) await pace.turn();
   if (signal.aborted) return { kind: 'given-up' };
   const problem = unreadable(event) ?? chainProblem(reactor, event);
   if (problem) return { kind: 'failed', error: problem };
@@ -66,7 +71,10 @@ async function reactTo(options: ReactionOptions, event: RecordedEvent, attempt: 
   });
   const { context, handlerWaits } = createContext(options, event, attempt, limited);
   const handle = async () => {
-    const result = await reactor.handle(event, context);
+    pace.begin();
+    const handled = reactor.handle(event, context);
+    pace.after(event); // what it awaits blocks nothing
+    const result = await handled;
     await handlerWaits.close(); // a wait that the handler does not await suspends it too
     return result;
   };

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { RefoldError } from '../../errors.ts';
+import { EventPace, type OnSlowEvent } from '../../events/event-pace.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { BegunReactor } from '../../reactors/begun-reactor.ts';
 import type { EventLog } from '../../store/event-log.ts';
@@ -28,6 +29,7 @@ export interface ReactorProcessorOptions {
   readonly processId: string;
   /** How long a stop waits for running handlers, in milliseconds. */
   readonly grace: number;
+  readonly onSlowEvent?: OnSlowEvent;
   readonly logger: Logger;
 }
 
@@ -75,7 +77,8 @@ class KeyedReactions implements ReactorProcessor {
     this.#blockedKeys = blocked;
     this.#waiting = waiting;
     this.#checkpoint = new ReactorCheckpoint({ db, claim, onError: (error) => this.#end(error) });
-    this.#reaction = { db, log, waits: waiting, logger, signal: this.#abandoned.signal, attempts };
+    const pace = new EventPace(options.onSlowEvent);
+    this.#reaction = { db, log, waits: waiting, logger, pace, signal: this.#abandoned.signal, attempts };
     this.#ended.promise.catch(() => {}); // a rejection is reported to those who await it, and must not be unhandled otherwise
     waiting.listen({ onWoken: () => this.#schedule(), onError: (error) => this.#end(error) });
     this.#schedule();

@@ -6,6 +6,7 @@ import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { readRunnableReactors } from '../../store/reactors/reactors.ts';
 import type { MaintainedUnit } from '../processors/maintained-unit.ts';
+import type { SlowEvents } from '../scheduling/slow-events.ts';
 import { beginNewestVersion } from './begin-version.ts';
 import { createReactorProcessor, type ReactorProcessor } from './reactor-processor.ts';
 
@@ -17,6 +18,7 @@ export interface ReactorUnitsOptions {
   readonly owner: string;
   /** How long the release of a reactor waits for running handlers, in milliseconds. */
   readonly grace: number;
+  readonly slowEvents: SlowEvents;
   readonly logger: Logger;
 }
 
@@ -40,7 +42,7 @@ export function createReactorUnits(options: ReactorUnitsOptions): () => Promise<
 }
 
 function reactorUnit(
-  { log, processId, owner, grace, logger }: ReactorUnitsOptions & { readonly processId: string },
+  { log, processId, owner, grace, slowEvents, logger }: ReactorUnitsOptions & { readonly processId: string },
   processors: Map<string, ReactorProcessor>,
   reactor: VersionedReactor,
   generation: number,
@@ -55,7 +57,8 @@ function reactorUnit(
       // Handlers of an earlier ownership in this process must not run beside the new ones.
       await processors.get(reactor.name)?.interrupt?.();
       const begun = await beginNewestVersion(db, claim, reactor, owner);
-      const processor = await createReactorProcessor({ db, log, reactor: begun, claim, processId, grace, logger });
+      const options = { db, log, reactor: begun, claim, processId, grace, logger };
+      const processor = await createReactorProcessor({ ...options, onSlowEvent: slowEvents(reactor.name) });
       processors.set(reactor.name, processor);
       return processor;
     },

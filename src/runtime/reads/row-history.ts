@@ -2,7 +2,7 @@ import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import type { RowMemory } from '../../projections/fold/fold.ts';
-import { foldByPolicy, stepsByPolicy } from '../../projections/fold/fold-by-policy.ts';
+import { foldInTurns, stepsByPolicy } from '../../projections/fold/fold-by-policy.ts';
 import { keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import type { RowVersion } from '../../schema/contract/operation-context.ts';
 import type { EventLog } from '../../store/event-log.ts';
@@ -45,7 +45,7 @@ export function createRowHistory(db: Queryable, log: EventLog): RowHistory {
       const leaveOut = () => {
         isFolded = false;
       };
-      foldByPolicy(projection, [step], memory, { freeze: false, blocked, leaveOut });
+      await foldInTurns(projection, [step], memory, { freeze: false, blocked, leaveOut });
       if (isFolded) versions.push({ event: step.event, before, row });
     }
     return versions;

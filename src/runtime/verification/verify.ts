@@ -6,7 +6,7 @@ import type { Row } from '../../projections/columns/row-codec.ts';
 import { hiddenText, hidesKey } from '../../projections/declaration/hidden-values.ts';
 import type { Discarded } from '../../projections/fold/discarded.ts';
 import type { FoldStep } from '../../projections/fold/fold.ts';
-import { foldByPolicy, stepsByPolicy } from '../../projections/fold/fold-by-policy.ts';
+import { foldInTurns, stepsByPolicy } from '../../projections/fold/fold-by-policy.ts';
 import { furthest, type Partition, reachedBy } from '../../projections/projection/partition.ts';
 import { keyText, type Projection, storedIn } from '../../projections/projection/projection.ts';
 import { readVersionOfRows } from '../../store/distributed/partition-checkpoints.ts';
@@ -180,16 +180,16 @@ export async function foldAgain(options: FoldAgainOptions): Promise<Map<string, 
   const blocked = new Set<string>();
   for (let after = projection.startAfter; after < upTo; ) {
     const page = await log.readAll({ after, upTo, filter: projection.filter, limit: pageSize });
-    foldEvents(page.events);
+    await foldEvents(page.events);
     after = page.upTo;
     await onPage?.(after);
   }
-  foldEvents(beyond);
+  await foldEvents(beyond);
   return rows;
 
-  function foldEvents(found: readonly RecordedEvent[]): void {
+  async function foldEvents(found: readonly RecordedEvent[]): Promise<void> {
     const steps = stepsByPolicy(projection, found, leftOut, leaveOut).filter(wanted);
-    foldByPolicy(projection, steps, memory, { freeze: false, blocked, leaveOut });
+    await foldInTurns(projection, steps, memory, { freeze: false, blocked, leaveOut });
   }
 }
 

@@ -1,5 +1,6 @@
 import type { EventMetadata, RecordedEvent } from '../../events/event.ts';
 import type { EventFamily } from '../../events/event-family.ts';
+import { EventPace, type OnSlowEvent } from '../../events/event-pace.ts';
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import { readPayload, type UnreadEvent } from '../../events/read-payload.ts';
 import { copiedText } from '../postgres/copy-rows.ts';
@@ -12,7 +13,7 @@ export const copiedColumns =
   'position, stream_position, recorded_at, id, payload_version, family, type, stream_id, metadata, payload';
 
 /** Decodes copied rows to events. Overwrites their bytes. */
-export type PageDecoder = (page: PageBytes) => RecordedEvent[];
+export type PageDecoder = (page: PageBytes) => Promise<RecordedEvent[]>;
 
 /** The position of the last row, read before decoding; undefined if there are no rows. */
 export function lastCopiedPosition({ bytes, ends }: PageBytes): GlobalPosition | undefined {
@@ -27,10 +28,10 @@ export function lastCopiedPosition({ bytes, ends }: PageBytes): GlobalPosition |
  * It moves all JSON of a page to the start of the page's bytes, where it forms one array that is parsed in one call. Each text of an event
  * is created on its own: a projection that keeps a key in memory must not keep a whole page or a large payload alive with it.
  */
-export function createPageDecoder(families: ReadonlyMap<string, EventFamily>): PageDecoder {
+export function createPageDecoder(families: ReadonlyMap<string, EventFamily>, onSlowEvent?: OnSlowEvent): PageDecoder {
   const kinds = createKinds(families);
 
-  return ({ bytes, ends }) => {
+  return async ({ bytes, ends }) => {
     if (ends.length === 0) return [];
     const events: UnreadEvent[] = [];
     const readers: (EventFamily | undefined)[] = [];
@@ -81,12 +82,14 @@ export function createPageDecoder(families: ReadonlyMap<string, EventFamily>): P
     bytes[json - 1] = closingBracket;
 
     const parsed: unknown[] = JSON.parse(bytes.toString('utf8', 0, json));
+    const pace = new EventPace(onSlowEvent);
+    pace.start();
     for (let index = 0; index < events.length; index++) {
       const event = events[index] as UnreadEvent; // index < length
       event.payload = parsed[index * 2 + 1];
       const reader = readers[index];
       event.metadata = parsed[index * 2] as EventMetadata; // the column holds objects only
-      if (reader) readPayload(event, reader, event.payload);
+      if (reader && readPayload(event, reader, event.payload) && pace.after(event)) await pace.turn();
     }
     return events;
   };

@@ -22,7 +22,7 @@ const maxReadings = 8;
  */
 export function createReadAhead<Page extends Pick<CopiedPage, 'rows' | 'upTo' | 'full'>>(
   copyPage: (options: ReadAllOptions) => Promise<Page>,
-  decode: (page: Page) => LogPage['events'],
+  decode: (page: Page) => Promise<LogPage['events']>,
 ): (options: ReadAllOptions) => Promise<LogPage> {
   const readings = new Map<string, Reading<Page>>();
   const ask = (options: ReadAllOptions, eventBytes: number) =>
@@ -52,6 +52,6 @@ export function createReadAhead<Page extends Pick<CopiedPage, 'rows' | 'upTo' | 
     readings.set(name, { end: page.upTo, eventBytes, next });
     const [oldest] = readings.keys();
     if (readings.size > maxReadings && oldest !== undefined) readings.delete(oldest);
-    return { events: decode(page), upTo: page.upTo, bytes };
+    return { events: await decode(page), upTo: page.upTo, bytes };
   };
 }

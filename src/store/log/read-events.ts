@@ -4,6 +4,7 @@ import { closest } from '../../events/closest.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { EventFamily } from '../../events/event-family.ts';
 import { familyStoredAs } from '../../events/event-names.ts';
+import type { OnSlowEvent } from '../../events/event-pace.ts';
 import { type GlobalPosition, laterPosition } from '../../events/global-position.ts';
 import { copyRows } from '../postgres/copy-rows.ts';
 import type { Database } from '../postgres/database.ts';
@@ -11,7 +12,7 @@ import type { Queryable } from '../statements/statement.ts';
 import { type LogHead, readAnchor, readLogHead } from './horizon.ts';
 import { createPageCollector, maxPageBytes, type PageBytes } from './page-bytes.ts';
 import { copiedColumns, lastCopiedPosition } from './page-decoder.ts';
-import { type EventRow, eventColumns, recordedEvent, withinPage } from './recorded-event.ts';
+import { type EventRow, eventColumns, recordedEvents, withinPage } from './recorded-event.ts';
 
 /** Events of one family, by type. */
 export interface FamilyFilter {
@@ -93,6 +94,7 @@ export async function readTail(
   db: Queryable,
   families: ReadonlyMap<string, EventFamily>,
   { after, filter, limit, known = null }: ReadTailOptions,
+  onSlowEvent?: OnSlowEvent,
 ): Promise<LogTail> {
   const types = wantedTypes(families, filter);
   if (types.length === 0) {
@@ -109,7 +111,7 @@ export async function readTail(
   const [first] = rows;
   if (!first) throw new Error('refold.read_tail must return at least one row');
   const { upTo, horizon, anchor, knownAnchor, serverStart } = first;
-  const events = rows.filter(isEvent).map((row) => recordedEvent(familyOf(families, row), row));
+  const events = await recordedEvents(rows.filter(isEvent), (row) => familyOf(families, row), onSlowEvent);
   const last = events.at(-1);
   const bytes = Number(rows.at(-1)?.bytes ?? 0);
   return {
@@ -154,7 +156,7 @@ export async function readPositions(
       order by position`,
     values: [positions],
   });
-  return rows.map((row) => recordedEvent(familyOf(families, row), row));
+  return recordedEvents(rows, (row) => familyOf(families, row));
 }
 
 /**
@@ -175,7 +177,7 @@ export async function readVisible(
       order by position`,
     values: [after, upTo, wantedTypes(families, filter)],
   });
-  return rows.map((row) => recordedEvent(familyOf(families, row), row));
+  return recordedEvents(rows, (row) => familyOf(families, row));
 }
 
 /** The highest position that a snapshot shows. */

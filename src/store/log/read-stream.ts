@@ -1,6 +1,7 @@
 import { InvalidInput } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { EventFamily } from '../../events/event-family.ts';
+import { EventPace } from '../../events/event-pace.ts';
 import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import type { Queryable, TableRow } from '../statements/statement.ts';
 import { type EventRow, eventColumns, isCut, recordedEvent, type SizedRow, withinPage } from './recorded-event.ts';
@@ -33,6 +34,7 @@ export async function* readStream(
   const { direction = 'forward', limit = Number.MAX_SAFE_INTEGER } = options;
   let { from = 1, to = Number.MAX_SAFE_INTEGER } = options;
   requireWholeNumbers({ from, to, limit });
+  const pace = new EventPace();
   let left = limit;
   while (left > 0) {
     const size = Math.min(left, pageSize);
@@ -46,7 +48,12 @@ export async function* readStream(
       recordedUntil: options.recordedUntil ?? null,
       size,
     });
-    for (const row of rows) yield recordedEvent(family, row);
+    pace.start();
+    for (const row of rows) {
+      yield recordedEvent(family, row);
+      // Also if neither upcasters nor the caller's code wait for anything.
+      if (pace.isDue) await pace.turn();
+    }
     const last = rows.at(-1);
     if (!last || (rows.length < size && !isCut(last))) return;
     left -= rows.length;

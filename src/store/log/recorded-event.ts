@@ -1,5 +1,6 @@
 import type { RecordedEvent } from '../../events/event.ts';
 import type { EventFamily } from '../../events/event-family.ts';
+import { EventPace, type OnSlowEvent } from '../../events/event-pace.ts';
 import { globalPosition } from '../../events/global-position.ts';
 import { readPayload, type UnreadEvent } from '../../events/read-payload.ts';
 import type { TableRow } from '../statements/statement.ts';
@@ -51,4 +52,21 @@ export function recordedEvent(family: EventFamily, row: EventRow): RecordedEvent
   };
   readPayload(event, family, row.payload);
   return event;
+}
+
+/** Converts rows to events. The event loop has turns meanwhile: upcasters are code of the application. */
+export async function recordedEvents(
+  rows: readonly EventRow[],
+  familyOf: (row: EventRow) => EventFamily,
+  onSlowEvent?: OnSlowEvent,
+): Promise<RecordedEvent[]> {
+  const pace = new EventPace(onSlowEvent);
+  pace.start();
+  const events: RecordedEvent[] = [];
+  for (const row of rows) {
+    const event = recordedEvent(familyOf(row), row);
+    events.push(event);
+    if (pace.after(event)) await pace.turn();
+  }
+  return events;
 }

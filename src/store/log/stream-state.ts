@@ -1,6 +1,7 @@
 import type { StreamState } from '../../commands/define-state.ts';
 import { InvalidInput } from '../../errors.ts';
 import type { EventFamily } from '../../events/event-family.ts';
+import { EventPace } from '../../events/event-pace.ts';
 import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import { isFinerThanMicroseconds } from '../../projections/columns/calendar-values.ts';
 import type { Database } from '../postgres/database.ts';
@@ -89,7 +90,10 @@ async function readState<F extends EventFamily, S>(
       version = snapshotVersion = snapshot.streamPosition;
       position = globalPosition(snapshot.position);
     }
+    const pace = new EventPace();
+    pace.start();
     for (const row of events) {
+      if (pace.isDue) await pace.turn();
       const event = recordedEvent(declared.family, row);
       state = declared.apply(state, event);
       version = event.streamPosition;

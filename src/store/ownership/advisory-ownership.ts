@@ -6,6 +6,7 @@ import { translateDatabaseError } from '../postgres/database-errors.ts';
 import { settleSession } from '../postgres/session-settings.ts';
 import { processorLockKey } from '../server/lock-keys.ts';
 import type { Ownership } from './ownership.ts';
+import { createStallGuard, type StallGuard } from './stall-guard.ts';
 
 export interface AdvisoryOwnershipOptions extends Pick<ConnectionOptions, 'url' | 'answerTimeoutMs' | 'prepare'> {
   /** How long an owner may be silent, in seconds. After that it loses ownership, and other processes may end its session. @default 30 */
@@ -88,7 +89,7 @@ export function createAdvisoryOwnership(options: AdvisoryOwnershipOptions): Owne
     async close() {
       closed = true;
       const opened = await session?.catch(() => undefined);
-      await opened?.client.end();
+      await Promise.all([opened?.client.end(), opened?.guard?.close()]);
     },
   };
 }
@@ -103,6 +104,7 @@ interface Named {
 
 interface Session {
   readonly client: pg.Client;
+  readonly guard: StallGuard | undefined;
   /** Runs one statement at a time, in order. */
   query<Row extends object>(text: string, values?: readonly unknown[], named?: Named): Promise<Row[]>;
   readonly ended: AbortController;
@@ -116,6 +118,7 @@ async function openSession(options: AdvisoryOwnershipOptions, bound: Bound, onEn
   let validUntil = Number.POSITIVE_INFINITY;
   let last: Promise<unknown> = Promise.resolve();
   let expiry: NodeJS.Timeout | undefined;
+  let guard: StallGuard | undefined;
 
   function end(reason: string): void {
     if (ended.signal.aborted) return;
@@ -133,8 +136,12 @@ async function openSession(options: AdvisoryOwnershipOptions, bound: Bound, onEn
 
   function endWhenDue(): void {
     if (bound.now() < validUntil || ended.signal.aborted) return;
-    end(`The database has not responded for ${bound.lasts / 1000} s, so another process may own the unit now.`);
-    client.connection.stream.destroy();
+    const kept = bound.now() - (guard?.keptMsAgo ?? Number.POSITIVE_INFINITY) + bound.lasts;
+    if (kept > bound.now()) keepUntil(kept);
+    else {
+      end(`The database has not responded for ${bound.lasts / 1000} s, so another process may own the unit now.`);
+      client.connection.stream.destroy();
+    }
   }
 
   function verify(): void {
@@ -161,17 +168,32 @@ async function openSession(options: AdvisoryOwnershipOptions, bound: Bound, onEn
   client.on('end', () => {
     clearInterval(heartbeat);
     clearTimeout(expiry);
+    void guard?.close();
     end('The connection that held the ownership has ended.');
   });
   await settleSession(client);
   const beat = () => void query('select 1').catch(() => {}); // 'end' follows
-  if (!ended.signal.aborted) heartbeat = setInterval(beat, bound.beatEvery);
-  return { client, query, ended, verify };
+  if (!ended.signal.aborted) {
+    heartbeat = setInterval(beat, bound.beatEvery);
+    guard = createStallGuard({ url: options.url, applicationName: guardOf(processOf(client)), lasts: bound.lasts });
+    guard.keep({ text: 'select 1', values: [], rows: 1 });
+  }
+  return { client, guard, query, ended, verify };
+}
+
+/** The application name of a session that is a sign of life of another one, while the process of both stalls. */
+function guardOf(pid: number | string): string {
+  return `refold-owner-guard ${pid}`;
+}
+
+/** The server's process of a session; a field of the driver that its types lack. */
+function processOf(client: pg.Client & { readonly processID?: number }): number {
+  return client.processID ?? 0;
 }
 
 /**
- * Ends the sessions that hold these locks and whose heartbeat is overdue. `refold.advisory_locks` names the session, and `pg_stat_activity` knows
- * when it last began or ended a statement. Ending it releases its locks. A role may end its own sessions.
+ * Ends the sessions that hold these locks and whose heartbeat is overdue, unless their guard gives a sign of life. `refold.advisory_locks` names the
+ * session, and `pg_stat_activity` knows when it last began or ended a statement. Ending it releases its locks. A role may end its own sessions.
  */
 async function endSilentHolders(session: Session, keys: readonly bigint[], seconds: number): Promise<void> {
   await session
@@ -181,8 +203,13 @@ async function endSilentHolders(session: Session, keys: readonly bigint[], secon
        join pg_stat_activity as activity using (pid)
        where held.key = any ($1::bigint[])
          and held.granted
-         and activity.state_change < clock_timestamp() - make_interval(secs => $2)`,
-      [keys, seconds],
+         and activity.state_change < clock_timestamp() - make_interval(secs => $2)
+         and not exists (
+           select from pg_stat_activity as guard
+           where guard.application_name = $3 || activity.pid
+             and guard.state_change >= clock_timestamp() - make_interval(secs => $2)
+         )`,
+      [keys, seconds, guardOf('')],
     )
     .catch(() => {}); // lacks the privilege: the server's keepalive ends it later
 }

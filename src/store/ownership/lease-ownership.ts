@@ -4,8 +4,9 @@ import { RefoldError } from '../../errors.ts';
 import { type ConnectionOptions, createDatabase } from '../postgres/database.ts';
 import { type ProcessorUnit, unitText } from '../server/processor-unit.ts';
 import type { Queryable } from '../statements/statement.ts';
-import { acquireLeases, type LeaseHolder, type LeaseRequest, releaseLeases, renewLeases } from './leases.ts';
+import { acquireLeases, type LeaseHolder, type LeaseRequest, releaseLeases, renewal, renewLeases } from './leases.ts';
 import type { Ownership } from './ownership.ts';
+import { createStallGuard } from './stall-guard.ts';
 
 export interface LeaseOwnershipOptions extends Pick<ConnectionOptions, 'url' | 'prepare' | 'sessions'> {
   /** How long a lease lasts without renewal, in seconds. A failover after a crash takes this long. @default 30 */
@@ -67,11 +68,13 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
     answerTimeoutMs: renewEvery,
     shortStatements: true,
   });
+  const guard = createStallGuard({ url, applicationName: 'refold-owner-guard', lasts });
   const attempts = createAttempts(db, leaseSeconds);
   const leases = new Map<LeaseHolder, Lease>();
   const abandoned = new Map<string, Abandoned>();
   const asking = new Set<string>(); // units with an acquire in progress
   let closed = false;
+  let guarding = false;
   let releasing: NodeJS.Timeout | undefined;
   let timer: NodeJS.Timeout | undefined;
   let renewing: Promise<void> | undefined;
@@ -84,7 +87,23 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
     lease.expiry = setTimeout(() => expire(holder, lease), Math.max(0, validUntil - now()));
   }
 
+  /** What the guard is to renew has changed. Many changes of one moment are one message. */
+  function guardLater(): void {
+    if (guarding) return;
+    guarding = true;
+    queueMicrotask(() => {
+      guarding = false;
+      const rows = leases.size;
+      if (!closed) guard.keep(rows === 0 ? null : { ...renewal([...leases.keys()], leaseSeconds), rows });
+    });
+  }
+
   function expire(holder: LeaseHolder, lease: Lease): void {
+    const kept = now() - guard.keptMsAgo + lasts;
+    if (kept > now()) {
+      keepUntil(holder, lease, kept);
+      return;
+    }
     // The renewal may have succeeded although its response was lost.
     abandon(lease.unit, holder);
     const reason = `The lease could not be renewed within ${leaseSeconds} s, so another process may own it now.`;
@@ -93,6 +112,7 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
 
   function lose(holder: LeaseHolder, lease: Lease, reason: string, cause?: unknown): void {
     leases.delete(holder);
+    guardLater();
     clearTimeout(lease.expiry);
     lease.lost.abort(new RefoldError('PROCESSOR_FENCED', reason, {}, { cause }));
   }
@@ -185,6 +205,7 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
       if (holder === undefined || closed) return null; // a late grant expires by itself
       const lease: Lease = { unit: name, lost: new AbortController(), validUntil: 0, expiry: undefined };
       leases.set(holder, lease);
+      guardLater();
       keepUntil(holder, lease, sentAt + lasts);
       renewLater();
       return {
@@ -196,6 +217,7 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
         async release() {
           if (closed) return;
           leases.delete(holder);
+          guardLater();
           clearTimeout(lease.expiry);
           await releaseLeases(db, [holder]).catch(() => abandon(name, holder));
         },
@@ -211,7 +233,7 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
       leases.clear();
       // If the database cannot be reached, they expire by themselves.
       if (held.length > 0) await releaseLeases(db, held).catch(() => {});
-      await db.close();
+      await Promise.all([db.close(), guard.close()]);
     },
   };
 }

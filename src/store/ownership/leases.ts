@@ -52,21 +52,25 @@ export async function acquireLeases(
   return new Set(granted.map(({ holder }) => holder));
 }
 
+/** Renews leases, and returns those that are still held. */
+export function renewal(holders: readonly LeaseHolder[], seconds: number): { text: string; values: unknown[] } {
+  return {
+    text: `
+      update refold.leases
+      set expires_at = clock_timestamp() + make_interval(secs => $2)
+      where holder = any ($1::uuid[])
+      returning holder`,
+    values: [holders, seconds],
+  };
+}
+
 /** Renews leases with one statement. Returns those that are still held. */
 export async function renewLeases(
   db: Queryable,
   holders: readonly LeaseHolder[],
   seconds: number,
 ): Promise<ReadonlySet<LeaseHolder>> {
-  const renewed = await run(
-    db,
-    refoldTables
-      .updateTable('refold.leases')
-      .set({ expires_at: sql`clock_timestamp() + make_interval(secs => ${seconds})` })
-      .where('holder', '=', anyOf(holders))
-      .returning('holder'),
-    'renew leases',
-  );
+  const renewed = await db.query<{ holder: LeaseHolder }>({ name: 'renew leases', ...renewal(holders, seconds) });
   return new Set(renewed.map(({ holder }) => holder));
 }
 

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { EventPace } from '../../../src/events/event-pace.ts';
 import {
   CommandRejected,
   defineCommand,
@@ -53,7 +54,8 @@ async function opened(): Promise<RecordedEvent> {
 function deliver(event: RecordedEvent, workflow: Workflow, reactor = reactorOf(workflow)) {
   const { signal } = new AbortController();
   const waits = { outcomeOf: () => Promise.reject(new Error('no step of this test waits')) };
-  return react({ reactor, db, log, waits, logger: pino({ level: 'silent' }), signal }, event, 1);
+  const pace = new EventPace();
+  return react({ reactor, db, log, waits, logger: pino({ level: 'silent' }), pace, signal }, event, 1);
 }
 
 /** The amounts that were paid for the event. */
