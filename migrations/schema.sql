@@ -263,7 +263,8 @@ create table refold.processes (
   heartbeat_at timestamp with time zone not null default clock_timestamp(),
   payload_versions jsonb not null default '{}'::jsonb,
   reactor_versions jsonb not null default '{}'::jsonb,
-  announcement_hash bigint not null generated always as (hash_array_extended(ARRAY[hash_array_extended(declares, (0)::bigint), hash_array_extended(owns, (0)::bigint), hash_array_extended(keeps, (0)::bigint), jsonb_hash_extended(payload_versions, (0)::bigint), jsonb_hash_extended(reactor_versions, (0)::bigint)], (0)::bigint)) stored
+  announcement_hash bigint not null generated always as (hash_array_extended(ARRAY[hash_array_extended(declares, (0)::bigint), hash_array_extended(owns, (0)::bigint), hash_array_extended(keeps, (0)::bigint), jsonb_hash_extended(payload_versions, (0)::bigint), jsonb_hash_extended(reactor_versions, (0)::bigint)], (0)::bigint)) stored,
+  code jsonb not null default '{}'::jsonb
 ) with (fillfactor=50);
 
 alter table refold.processes add constraint processes_pkey PRIMARY KEY (id);
@@ -293,6 +294,8 @@ comment on column refold.processes.payload_versions is 'The payload versions tha
 comment on column refold.processes.reactor_versions is 'The versions of reactors that it declares, other than 1.';
 
 comment on column refold.processes.announcement_hash is 'Differs whenever the process announces something else.';
+
+comment on column refold.processes.code is 'The versions that it folds, such as cart_summary@2, each with a hash of the code that does it.';
 
 create table refold.processors (
   name text collate "C" not null,

@@ -258,10 +258,13 @@ function maintainDeclared(parts: MaintainedParts, config: Config, maintained: Ma
   const { log, source, lifecycle, history, positions } = parts;
   const { projections, families, reactors, database } = config;
   const readModelsServed = serves ? createServedReadModels({ db, projections, versions, logger }) : undefined;
+  // Appends of every process fold into inline versions.
+  const folded = [...projections.filter(({ mode }) => mode === 'inline'), ...(maintain ? maintained.projections : [])];
   const described: ProcessDescription = {
     name: owner,
     role: maintain ? (serves ? 'all' : 'worker') : 'gateway',
     versions: (serves ? config : maintained).projections.map(({ id }) => id),
+    code: Object.fromEntries(folded.map(({ id, codeFingerprint }) => [id, codeFingerprint])),
     payloadVersions: payloadVersionsOf(families),
     reactorVersions: declaredVersions(reactors),
   };

@@ -7,6 +7,7 @@ import type { OutageNote } from '../../runtime/commands/through-outages.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { duration, integer } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
+import { expectDeployedCode } from '../../runtime/dead-letters/deployed-code.ts';
 import { withOperation } from '../shared/open-operation.ts';
 
 export const importCommand = defineCommand({
@@ -38,8 +39,11 @@ export const importCommand = defineCommand({
     try {
       const progress = await withOperation(
         config,
-        ({ db, log }) =>
-          importEvents({
+        async ({ db, log }) => {
+          // Their rows commit with the appended events.
+          for (const projection of config.projections)
+            if (projection.mode === 'inline') await expectDeployedCode(db, projection);
+          return importEvents({
             db,
             log,
             definition,
@@ -50,7 +54,8 @@ export const importCommand = defineCommand({
               bar?.stop();
               console.error(outageText(note));
             },
-          }),
+          });
+        },
         () => interrupted.abort(),
       );
       bar?.stop();

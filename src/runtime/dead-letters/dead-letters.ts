@@ -17,6 +17,7 @@ import { recordOperation } from '../../store/registry/transitions.ts';
 import { isDistributed } from '../../store/statements/placed.ts';
 import { expectDeclaredTable, expectVersion, refused, type TransitionReason } from '../versions/expect-version.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
+import { expectDeployedCode } from './deployed-code.ts';
 import { type LetterTable, type Redelivery, redeliverRows } from './redeliver-letters.ts';
 
 export { letterError, type Redelivery };
@@ -120,6 +121,7 @@ async function redeliver(
       const such = ids ? 'no such dead letters' : 'no dead letters';
       throw refused(name, version, key === undefined ? `has ${such}.` : `has ${such} of the row ${key}.`);
     }
+    await expectDeployedCode(tx, projection);
     const named = ids && new Set(ids);
     const discarding = { name, version, actor, reason };
     const result = await redeliverRows(tx, { log, readSchema, projection: storedIn(projection, tableName) }, letters, {

@@ -20,6 +20,7 @@ import type { Queryable } from '../../store/statements/statement.ts';
 import { createReadTable } from '../../store/tables/read-table.ts';
 import { isRowRefusal, refusalOf } from '../../store/tables/refused-rows.ts';
 import { writeAcceptable, writeRows } from '../../store/tables/write-rows.ts';
+import { expectDeployedCode } from './deployed-code.ts';
 import { redeliveryBySql } from './redeliver-by-sql.ts';
 
 /** The table whose dead letters are redelivered. */
@@ -51,6 +52,7 @@ export async function redeliverInherited(
   const { name, version, tableName } = table.projection;
   const letters = await readDeadLetters(tx, tableName);
   if (letters.length === 0) return;
+  if (which === 'all') await expectDeployedCode(tx, table.projection); // requested by any process, not by the owner
   const discarded = await readDiscards(tx, name, version);
   const isDiscarded = ({ position, key }: DeadLetter) => discarded.has(discardText(position, key));
   const rows = new Set(letters.filter(isDiscarded).map(rowOf));

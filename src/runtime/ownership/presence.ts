@@ -12,6 +12,8 @@ export interface ProcessDescription extends KnownVersions {
   readonly role: ProcessRole;
   /** The projection versions that it declares, for example `cart_summary@2`. */
   readonly versions: readonly string[];
+  /** The versions that it folds, each with the fingerprint of its code. @default none */
+  readonly code?: Readonly<Record<string, string>>;
 }
 
 const announceMilliseconds = 2000;

@@ -51,6 +51,20 @@ export async function readDeclaringProcesses(db: Queryable, reactor: string, ver
   return rows.map(({ name }) => name);
 }
 
+/** The processes with a recent heartbeat that fold this version with other code than that of a fingerprint. */
+export async function readProcessesOfOtherCode(db: Queryable, id: string, fingerprint: string): Promise<string[]> {
+  const rows = await db.query<ColumnsOf<'refold.processes', 'name'>>({
+    text: `
+      select name
+      from refold.processes
+      where heartbeat_at > clock_timestamp() - make_interval(secs => $1)
+        and code ->> $2::text <> $3
+      order by ${byName}`,
+    values: [silentSeconds, id, fingerprint],
+  });
+  return rows.map(({ name }) => name);
+}
+
 /** A running process, with what it owns. */
 export interface RunningProcess
   extends LiveProcess,

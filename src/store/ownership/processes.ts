@@ -32,6 +32,8 @@ export interface Announcement extends AnnouncedProcess, KnownVersions {
   readonly role: ProcessRole;
   /** The projection versions that it declares, such as `cart_summary@2`. */
   readonly versions: readonly string[];
+  /** The versions that it folds, each with the fingerprint of its code. @default none */
+  readonly code?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -44,8 +46,8 @@ export async function announceProcess(db: Queryable, own: Announcement): Promise
     name: 'announce process',
     text: `
       insert into refold.processes as process
-        (id, name, declares, owns, keeps, role, versions, payload_versions, reactor_versions)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+        (id, name, declares, owns, keeps, role, versions, payload_versions, reactor_versions, code)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
       on conflict (id) do update
       set
         declares = excluded.declares,
@@ -122,8 +124,8 @@ export async function readAnnouncements(db: Queryable, standings: readonly strin
 const standing = `id || ' ' || announcement_hash`;
 
 function valuesOf({ payloadVersions, reactorVersions, ...own }: Announcement): unknown[] {
-  const { id, name, declares, owns, keeps, role, versions } = own;
-  const known = [JSON.stringify(payloadVersions), JSON.stringify(reactorVersions)];
+  const { id, name, declares, owns, keeps, role, versions, code = {} } = own;
+  const known = [JSON.stringify(payloadVersions), JSON.stringify(reactorVersions), JSON.stringify(code)];
   return [id, name, declares, owns, keeps, role, versions, ...known];
 }
 

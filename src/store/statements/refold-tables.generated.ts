@@ -203,6 +203,7 @@ interface ProcessesTable {
   payload_versions: Generated<Json<unknown>>;
   reactor_versions: Generated<Json<unknown>>;
   announcement_hash: GeneratedAlways<bigint>;
+  code: Generated<Json<unknown>>;
 }
 
 interface ProcessorsTable {

@@ -292,3 +292,45 @@ test('skipped events are reported, and the rest of the batch is not lost', async
   expect(await rowsOf(runtime, failing)).toEqual(expectedRows(events, withoutPoison));
   expect(skipped).toEqual(['2 a', '3 *']);
 });
+
+test('a retry with code that the running processes do not have is refused, and done once they have it', async () => {
+  const broken = defineProjection({
+    name: 'names',
+    version: 1,
+    events: account,
+    table: { accountId: t.text().primaryKey(), owner: t.text() },
+    key: (event) => event.streamId,
+    evolve: {
+      Opened: () => {
+        throw new Error('not written yet');
+      },
+    },
+    onError: 'dead-letter',
+  });
+  const { name, version } = broken;
+  const fixed = defineProjection({
+    name,
+    version,
+    events: account,
+    table: { accountId: t.text().primaryKey(), owner: t.text() },
+    key: (event) => event.streamId,
+    evolve: { Opened: (_, { payload: { owner } }) => ({ owner }) },
+    onError: 'dead-letter',
+  });
+  const deployed = await start([broken]);
+  await deployed.log.append({
+    family: account,
+    streamId: 'ada',
+    events: [{ type: 'Opened', payload: { owner: 'Ada' } }],
+  });
+  const optionsOf = ({ db, log }: Runtime) => ({ db, log, readSchema: 'read_models', projection: fixed });
+  await until(async () => (await listDeadLetters(optionsOf(deployed))).length === 1);
+  for (const redeliver of [retryDeadLetters, discardDeadLetters])
+    await expect(redeliver(optionsOf(deployed), step)).rejects.toThrow(
+      "names@1 is folded by test with other code than the code here, which would fold now. Deploy this code first, or use the deployed code: run the command where it is deployed, or with '--remote URL'.",
+    );
+  expect(await listDeadLetters(optionsOf(deployed))).toHaveLength(1);
+  await stop(deployed);
+  const next = await start([fixed]);
+  expect(await retryDeadLetters(optionsOf(next), step)).toEqual({ folded: 1, discarded: 0, left: 0 });
+});

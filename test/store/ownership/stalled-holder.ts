@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createAdvisoryOwnership } from '../../../src/store/ownership/advisory-ownership.ts';
 import { createLeaseOwnership } from '../../../src/store/ownership/lease-ownership.ts';
 import { patiently } from './patient-owner.ts';
@@ -14,4 +15,5 @@ lock?.verify();
 await new Promise((resolve) => setTimeout(resolve, 100));
 lock?.verify();
 await new Promise<void>((resolve) => process.stdout.write('still the owner\n', () => resolve()));
+await once(process.stdin.resume(), 'end'); // the test has seen it
 await ownership.close();

@@ -25,7 +25,7 @@ test.concurrent.each([
 ] as const)('an owner whose code blocks its event loop for longer than the bound is not replaced, with ownership %s', async (kind) => {
   const program = join(import.meta.dirname, 'stalled-holder.ts');
   const child = spawn(process.execPath, [program, kind, database.url, kind, String(leaseSeconds)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'inherit'],
   });
   children.add(child);
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -41,8 +41,8 @@ test.concurrent.each([
   expect((await lines.next()).value).toBe('still the owner');
   isOver = true;
   await tries;
-  expect(stolen).toBe(false);
+  child.stdin.end();
   await once(child, 'exit');
-  await until(() => patiently(rival, kind));
   await rival.close();
+  expect(stolen).toBe(false);
 });
