@@ -1,7 +1,9 @@
 -- A process says with which code it folds, so that no other code changes the same rows beside it.
 --
 -- Needs: 0010_processes
--- Older processes: can run beside it; they say nothing
+-- Older processes: can run beside it
+
+-- They say nothing, and are not compared.
 
 alter table refold.processes
   add column code jsonb not null default '{}';

@@ -146,10 +146,7 @@ export interface EventLog {
 export interface EventLogOptions extends AppendQueueOptions {
   /** The inline projections that commit with the events appended here. @default none */
   readonly inline?: InlineAppendsOptions;
-  /**
-   * Called with the last committed position, earlier than a notification would arrive. Not called for appends within a caller's
-   * transaction.
-   */
+  /** Called with the last committed position, before a notification arrives. Not called for appends within a caller's transaction. */
   readonly onAppended?: (position: GlobalPosition) => void;
   /** Called after each statement of appends. */
   readonly onSent?: (sent: SentAppends) => void;

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type { RefoldError } from '../../errors.ts';
-import { EventPace, type OnSlowEvent } from '../../events/event-pace.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { BegunReactor } from '../../reactors/begun-reactor.ts';
 import type { EventLog } from '../../store/event-log.ts';
@@ -20,7 +19,7 @@ import { type ReactorTask, reactorTask, readablePart } from './reactor-task.ts';
 import { BlockedKeys } from './redeliver-key.ts';
 import { WaitingEvents } from './waiting-events.ts';
 
-export interface ReactorProcessorOptions {
+export interface ReactorProcessorOptions extends Pick<AttemptOptions, 'pace'> {
   readonly db: Database;
   readonly log: EventLog;
   readonly reactor: BegunReactor;
@@ -29,7 +28,6 @@ export interface ReactorProcessorOptions {
   readonly processId: string;
   /** How long a stop waits for running handlers, in milliseconds. */
   readonly grace: number;
-  readonly onSlowEvent?: OnSlowEvent;
   readonly logger: Logger;
 }
 
@@ -71,13 +69,12 @@ class KeyedReactions implements ReactorProcessor {
   #failure: RefoldError | null = null;
 
   constructor(options: ReactorProcessorOptions, attempts: AttemptLog, blocked: BlockedKeys, waiting: WaitingEvents) {
-    const { db, log, claim, logger } = options;
+    const { db, log, claim, logger, pace } = options;
     this.#options = options;
     this.#attempts = attempts;
     this.#blockedKeys = blocked;
     this.#waiting = waiting;
     this.#checkpoint = new ReactorCheckpoint({ db, claim, onError: (error) => this.#end(error) });
-    const pace = new EventPace(options.onSlowEvent);
     this.#reaction = { db, log, waits: waiting, logger, pace, signal: this.#abandoned.signal, attempts };
     this.#ended.promise.catch(() => {}); // a rejection is reported to those who await it, and must not be unhandled otherwise
     waiting.listen({ onWoken: () => this.#schedule(), onError: (error) => this.#end(error) });

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import { EventPace } from '../../events/event-pace.ts';
 import type { Reactor } from '../../reactors/reactor.ts';
 import { type VersionedReactor, versionedReactors } from '../../reactors/versioned-reactor.ts';
 import type { EventLog } from '../../store/event-log.ts';
@@ -57,8 +58,17 @@ function reactorUnit(
       // Handlers of an earlier ownership in this process must not run beside the new ones.
       await processors.get(reactor.name)?.interrupt?.();
       const begun = await beginNewestVersion(db, claim, reactor, owner);
-      const options = { db, log, reactor: begun, claim, processId, grace, logger };
-      const processor = await createReactorProcessor({ ...options, onSlowEvent: slowEvents(reactor.name) });
+      const pace = new EventPace(slowEvents(reactor.name));
+      const processor = await createReactorProcessor({
+        db,
+        log,
+        reactor: begun,
+        claim,
+        processId,
+        grace,
+        pace,
+        logger,
+      });
       processors.set(reactor.name, processor);
       return processor;
     },

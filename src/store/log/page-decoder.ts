@@ -82,17 +82,26 @@ export function createPageDecoder(families: ReadonlyMap<string, EventFamily>, on
     bytes[json - 1] = closingBracket;
 
     const parsed: unknown[] = JSON.parse(bytes.toString('utf8', 0, json));
-    const pace = new EventPace(onSlowEvent);
-    pace.start();
-    for (let index = 0; index < events.length; index++) {
-      const event = events[index] as UnreadEvent; // index < length
-      event.payload = parsed[index * 2 + 1];
-      const reader = readers[index];
-      event.metadata = parsed[index * 2] as EventMetadata; // the column holds objects only
-      if (reader && readPayload(event, reader, event.payload) && pace.after(event)) await pace.turn();
-    }
+    await readPayloads(events, readers, parsed, new EventPace(onSlowEvent));
     return events;
   };
+}
+
+/** `parsed`: metadata and payload of each event in turn. `readers`: the families that read them. */
+async function readPayloads(
+  events: readonly UnreadEvent[],
+  readers: readonly (EventFamily | undefined)[],
+  parsed: readonly unknown[],
+  pace: EventPace,
+): Promise<void> {
+  pace.start();
+  for (let index = 0; index < events.length; index++) {
+    const event = events[index] as UnreadEvent; // index < length
+    event.payload = parsed[index * 2 + 1];
+    const reader = readers[index];
+    event.metadata = parsed[index * 2] as EventMetadata; // the column holds objects only
+    if (reader && readPayload(event, reader, event.payload) && pace.after(event)) await pace.turn();
+  }
 }
 
 const noMetadata: EventMetadata = Object.freeze({});

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
+import { EventPace } from '../../../src/events/event-pace.ts';
 import {
   beginning,
   defineCommand,
@@ -587,7 +588,16 @@ test('a process that ends between any two statements loses no wait, no outcome a
   /** Handles the order of this key in a process of its own, until the order is done or the process ends. */
   async function own(through: Database, key: string, isEnded: () => boolean): Promise<void> {
     const claim = await claimProcessor(db, { kind: 'reactor', name: 'orders', version: 0, partition: 0 }, 'test');
-    const options = { db: through, log, reactor, claim, processId: randomUUID(), grace: 0, logger };
+    const options = {
+      db: through,
+      log,
+      reactor,
+      claim,
+      processId: randomUUID(),
+      grace: 0,
+      pace: new EventPace(),
+      logger,
+    };
     const processor = await createReactorProcessor(options).catch(() => undefined);
     let after = claim.checkpoint;
     await until(async () => {
