@@ -4,10 +4,10 @@ import { RefoldError } from '../../errors.ts';
 import { closest } from '../../events/closest.ts';
 import { type ImportProgress, importEvents } from '../../runtime/commands/import-events.ts';
 import type { OutageNote } from '../../runtime/commands/through-outages.ts';
+import { expectDeployedCode } from '../../runtime/dead-letters/deployed-code.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { duration, integer } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
-import { expectDeployedCode } from '../../runtime/dead-letters/deployed-code.ts';
 import { withOperation } from '../shared/open-operation.ts';
 
 export const importCommand = defineCommand({
