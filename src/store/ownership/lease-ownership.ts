@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import DataLoader from 'dataloader';
 import { RefoldError } from '../../errors.ts';
-import { type ConnectionOptions, createDatabase } from '../postgres/database.ts';
+import { type ConnectionOptions, createDatabase, type Database } from '../postgres/database.ts';
 import { type ProcessorUnit, unitText } from '../server/processor-unit.ts';
 import type { Queryable } from '../statements/statement.ts';
 import { acquireLeases, type LeaseHolder, type LeaseRequest, releaseLeases, renewal, renewLeases } from './leases.ts';
 import type { Ownership } from './ownership.ts';
-import { createStallGuard } from './stall-guard.ts';
+import { createStallGuard, type StallGuard } from './stall-guard.ts';
 
 export interface LeaseOwnershipOptions extends Pick<ConnectionOptions, 'url' | 'prepare' | 'sessions'> {
   /** How long a lease lasts without renewal, in seconds. A failover after a crash takes this long. @default 30 */
@@ -37,6 +37,35 @@ interface Abandoned {
 // Short enough that no process waits for an unused lease; long enough not to burden a database that is down.
 const releaseAgainMs = 500;
 
+/** A separate connection: renewals must not queue behind batches. A response that is not there when the next renewal is due is given up. */
+function openConnection(
+  options: Pick<ConnectionOptions, 'url' | 'prepare' | 'sessions'>,
+  renewEvery: number,
+): Database {
+  return createDatabase({
+    ...options,
+    applicationName: 'refold-owner',
+    maxConnections: 1,
+    connectTimeoutMs: renewEvery,
+    answerTimeoutMs: renewEvery,
+    shortStatements: true,
+  });
+}
+
+/** Returns what tells the guard that the leases have changed. Many changes of one moment are one message. */
+function createGuarding(guard: StallGuard, leases: ReadonlyMap<LeaseHolder, Lease>, leaseSeconds: number): () => void {
+  let isTold = false;
+  return () => {
+    if (isTold) return;
+    isTold = true;
+    queueMicrotask(() => {
+      isTold = false;
+      const rows = leases.size;
+      guard.keep(rows === 0 ? null : { ...renewal([...leases.keys()], leaseSeconds), rows });
+    });
+  };
+}
+
 /** Attempts of one moment share a statement. */
 function createAttempts(db: Queryable, leaseSeconds: number) {
   return new DataLoader<LeaseRequest, boolean>(
@@ -57,24 +86,14 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
   const now = options.now ?? (() => performance.now());
   const lasts = leaseSeconds * 1000;
   const renewEvery = lasts * renewalFactor;
-  // A separate connection: renewals must not queue behind batches. A response that is not there when the next renewal is due is given up.
-  const db = createDatabase({
-    url,
-    prepare,
-    sessions,
-    applicationName: 'refold-owner',
-    maxConnections: 1,
-    connectTimeoutMs: renewEvery,
-    answerTimeoutMs: renewEvery,
-    shortStatements: true,
-  });
+  const db = openConnection({ url, prepare, sessions }, renewEvery);
   const guard = createStallGuard({ url, applicationName: 'refold-owner-guard', lasts });
   const attempts = createAttempts(db, leaseSeconds);
   const leases = new Map<LeaseHolder, Lease>();
   const abandoned = new Map<string, Abandoned>();
   const asking = new Set<string>(); // units with an acquire in progress
+  const guardLater = createGuarding(guard, leases, leaseSeconds);
   let closed = false;
-  let guarding = false;
   let releasing: NodeJS.Timeout | undefined;
   let timer: NodeJS.Timeout | undefined;
   let renewing: Promise<void> | undefined;
@@ -87,23 +106,9 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
     lease.expiry = setTimeout(() => expire(holder, lease), Math.max(0, validUntil - now()));
   }
 
-  /** What the guard is to renew has changed. Many changes of one moment are one message. */
-  function guardLater(): void {
-    if (guarding) return;
-    guarding = true;
-    queueMicrotask(() => {
-      guarding = false;
-      const rows = leases.size;
-      if (!closed) guard.keep(rows === 0 ? null : { ...renewal([...leases.keys()], leaseSeconds), rows });
-    });
-  }
-
   function expire(holder: LeaseHolder, lease: Lease): void {
     const kept = now() - guard.keptMsAgo + lasts;
-    if (kept > now()) {
-      keepUntil(holder, lease, kept);
-      return;
-    }
+    if (kept > now()) return void keepUntil(holder, lease, kept);
     // The renewal may have succeeded although its response was lost.
     abandon(lease.unit, holder);
     const reason = `The lease could not be renewed within ${leaseSeconds} s, so another process may own it now.`;
