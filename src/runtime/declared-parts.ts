@@ -22,7 +22,7 @@ import type { UsageRecorder } from './monitoring/usage-recorder.ts';
 import type { WorkMetrics } from './monitoring/work-metrics.ts';
 import { createDatabaseWatch, type DatabaseProblems, type DatabaseWatch } from './ownership/database-watch.ts';
 import type { Outages } from './ownership/outages.ts';
-import type { ProcessDescription } from './ownership/presence.ts';
+import { codeOf, type ProcessDescription } from './ownership/presence.ts';
 import { createReactorOperations, type ReactorOperations } from './reactors/reactor-operations.ts';
 import type { Positions } from './reads/positions.ts';
 import { createReadModels, type ReadModelSource } from './reads/read-models.ts';
@@ -258,13 +258,11 @@ function maintainDeclared(parts: MaintainedParts, config: Config, maintained: Ma
   const { log, source, lifecycle, history, positions } = parts;
   const { projections, families, reactors, database } = config;
   const readModelsServed = serves ? createServedReadModels({ db, projections, versions, logger }) : undefined;
-  // Appends of every process fold into inline versions.
-  const folded = [...projections.filter(({ mode }) => mode === 'inline'), ...(maintain ? maintained.projections : [])];
   const described: ProcessDescription = {
     name: owner,
     role: maintain ? (serves ? 'all' : 'worker') : 'gateway',
     versions: (serves ? config : maintained).projections.map(({ id }) => id),
-    code: Object.fromEntries(folded.map(({ id, codeFingerprint }) => [id, codeFingerprint])),
+    code: codeOf(projections, maintain ? maintained.projections : []),
     payloadVersions: payloadVersionsOf(families),
     reactorVersions: declaredVersions(reactors),
   };
@@ -292,9 +290,7 @@ function maintainDeclared(parts: MaintainedParts, config: Config, maintained: Ma
     },
     storeProblems() {
       const problems = stores.apart.map(({ name }, index) => [name, maintenances[index + 1]?.problem()] as const);
-      return Object.fromEntries(
-        problems.flatMap(([name, problem]) => (problem === undefined ? [] : [[name, problem]])),
-      );
+      return Object.fromEntries(problems.filter((one): one is readonly [string, string] => one[1] !== undefined));
     },
     async stop() {
       await Promise.all(maintenances.map((one) => one.stop()));

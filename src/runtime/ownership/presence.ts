@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { ProcessRole } from '../../store/ownership/live-processes.ts';
 import { announceProcess, type KnownVersions, withdrawProcess } from '../../store/ownership/processes.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
@@ -36,4 +37,10 @@ export function announcePresence(
       await withdrawProcess(db, own.id).catch(() => {});
     },
   };
+}
+
+/** The fingerprints of the code that a process folds with. Its appends fold into all inline versions. */
+export function codeOf(declared: readonly Projection[], maintained: readonly Projection[]): Record<string, string> {
+  const folded = [...declared.filter(({ mode }) => mode === 'inline'), ...maintained];
+  return Object.fromEntries(folded.map(({ id, codeFingerprint }) => [id, codeFingerprint]));
 }
