@@ -1,6 +1,6 @@
 import { databaseRules } from './database-options.ts';
 import { gatewayRules } from './gateway-options.ts';
-import { type NamedOption, type OptionTable, optionsOf } from './option-rules.ts';
+import { checkKinds, type NamedOption, type OptionTable, optionsOf } from './option-rules.ts';
 import { runtimeRules } from './runtime-options.ts';
 
 const table: OptionTable = {
@@ -14,3 +14,8 @@ const table: OptionTable = {
 
 /** Every option of a configuration that is not a declaration. */
 export const allOptions: readonly NamedOption[] = optionsOf(table);
+
+/** Refuses values of another kind than the options take. @throws RefoldError `INVALID_CONFIG` */
+export function checkOptionKinds(given: object): void {
+  checkKinds(table, given);
+}

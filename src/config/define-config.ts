@@ -4,6 +4,7 @@ import type { Import } from '../events/define-import.ts';
 import type { EventFamily } from '../events/event-family.ts';
 import { defaultStore, type Projection } from '../projections/projection/projection.ts';
 import type { Reactor } from '../reactors/reactor.ts';
+import { checkOptionKinds } from './all-options.ts';
 import { shareConnections } from './connections.ts';
 import { type CheckedDatabase, checkDatabase, type DatabaseOptions } from './database-options.ts';
 import { checkDeclarations, type Declarations, distinctFamilies } from './declarations.ts';
@@ -88,6 +89,7 @@ export function defineConfig(options: ConfigOptions): Config {
     'schema',
     'development',
   ]);
+  checkOptionKinds(options);
   checkDeclarations(options);
   const { events = [], commands = [], reactors = [], imports = [] } = options;
   const projections = placedIn(options.store, options.projections ?? []);

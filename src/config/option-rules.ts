@@ -1,4 +1,4 @@
-import type { NumberRule, ShareRule } from './option-checks.ts';
+import { invalidConfig, type NumberRule, type ShareRule } from './option-checks.ts';
 
 /**
  * What an option takes: the source of its check, of its environment variable, and of its row in docs/options.md. `also` is another variable of it,
@@ -42,4 +42,45 @@ export function optionsOf(table: OptionTable, above: readonly string[] = []): Na
 
 function variableOf(path: readonly string[]): string {
   return ['refold', ...path].map((part) => part.replace(/[A-Z]/g, '_$&').toUpperCase()).join('_');
+}
+
+/**
+ * Refuses values of another kind than the options of a table take, before anything uses them. Bounds, choices and what is in JSON have checks of
+ * their own. @throws RefoldError `INVALID_CONFIG`
+ */
+export function checkKinds(table: OptionTable, given: object, above: readonly string[] = []): void {
+  for (const [name, rule] of Object.entries(table)) {
+    const value: unknown = (given as Record<string, unknown>)[name]; // any object can be read by property names
+    if (value === undefined) continue;
+    const path = [...above, name];
+    const expected = 'kind' in rule ? expectedOf(rule, value) : value === null ? 'a number' : undefined;
+    // The value may be a secret.
+    if (expected !== undefined)
+      throw invalidConfig(
+        `${path.join('.')} is ${expected}, found ${value === null || typeof value === 'boolean' ? value : `a ${typeof value}`}. Leave it out for its default.`,
+      );
+    if ('kind' in rule && rule.kind === 'group' && typeof value === 'object' && value !== null)
+      checkKinds(rule.of, value, path);
+  }
+}
+
+/** Undefined if the value is of this kind. */
+function expectedOf(rule: Exclude<OptionRule, NumberRule>, value: unknown): string | undefined {
+  switch (rule.kind) {
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : 'true or false';
+    case 'text':
+    case 'url':
+      return typeof value === 'string' ? undefined : 'a text';
+    case 'list':
+      return Array.isArray(value) && value.every((one) => typeof one === 'string') ? undefined : 'a list of texts';
+    case 'json':
+    case 'group':
+      if (rule.kind === 'group' && rule.switch && typeof value === 'boolean') return undefined;
+      return typeof value === 'object' && value !== null ? undefined : 'an object';
+    case 'share':
+      return typeof value === 'number' ? undefined : 'a number';
+    case 'choice':
+      return undefined;
+  }
 }

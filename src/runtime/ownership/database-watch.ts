@@ -1,7 +1,7 @@
 import type { Database } from '../../store/postgres/database.ts';
 import { isOutage, isServerFault } from '../../store/postgres/database-errors.ts';
 import { privilegeProblem } from '../../store/server/privileges.ts';
-import { workProblem } from '../../store/server/server-check.ts';
+import { readLogProblem, workProblem } from '../../store/server/server-check.ts';
 import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 
 /** Why appends or reads cannot reach the database at present. Empty if both can. */
@@ -65,9 +65,11 @@ export function createDatabaseWatch(options: DatabaseWatchOptions): DatabaseWatc
     asked.isAsking = true;
     try {
       const before = asked.problem;
-      const problem = (await workProblem(asked.db)) ?? (asked === appends ? await missingPrivileges(asked.db) : null);
+      const problem = (await workProblem(asked.db)) ?? (asked === appends ? await appendProblem(asked.db) : null);
       // Without names: it is shown to everybody who asks for the health.
-      asked.problem = problem?.replace(/^the role .*/s, 'the role lacks privileges');
+      asked.problem = problem
+        ?.replace(/^the role .*/s, 'the role lacks privileges')
+        .replace(/^the sequence .*/s, 'the log can not be appended to');
       if (problem && asked === appends && asked.problem !== before) options.onProblem?.(problem);
       if (problemOf(appends) === undefined && problemOf(reads) === undefined) onAnswered();
     } catch (error) {
@@ -77,8 +79,9 @@ export function createDatabaseWatch(options: DatabaseWatchOptions): DatabaseWatc
     }
   }
 
-  async function missingPrivileges(db: Database): Promise<string | null> {
-    return (options.readSchema && (await privilegeProblem(db, options.readSchema))) ?? null;
+  async function appendProblem(db: Database): Promise<string | null> {
+    if (!options.readSchema) return null;
+    return (await privilegeProblem(db, options.readSchema)) ?? (await readLogProblem(db)) ?? null;
   }
 
   function problemOf({ problem, isAsking, askedAt }: Path): string | undefined {

@@ -8,6 +8,9 @@ const formats = {
   bytea_output: 'hex',
 } as const;
 
+/** The catalog's names of types and columns, which are compared with those of declarations. */
+const names = { quote_all_identifiers: 'off' } as const;
+
 /** What every statement requires. If sessions can't be given these settings, the role must have them: the startup check refuses other values. */
 export const settingsOfStatements: Readonly<Record<string, string>> = {
   // A statement that waited for a lock must see what was committed in the meantime.
@@ -22,6 +25,7 @@ export const settingsOfStatements: Readonly<Record<string, string>> = {
  */
 const reliedOn: Readonly<Record<string, string>> = {
   ...settingsOfStatements,
+  ...names,
   // Batches, builds and rebuilds may take any time. Code that needs a limit sets it.
   lock_timeout: '0',
   idle_in_transaction_session_timeout: '0',
@@ -78,6 +82,7 @@ export async function settleSession(
 export function settleTransaction(statementTimeoutMs = 0): string {
   const settings = {
     ...formats,
+    ...names,
     jit: 'off',
     lock_timeout: '0',
     idle_in_transaction_session_timeout: '0',

@@ -10,6 +10,9 @@ export interface LogFacts {
   readonly sequenceCache: number | null;
   readonly hasTagTrigger: boolean;
   readonly seesLocks: boolean;
+  /** Where the sequence of positions stands, and the last event of the log. */
+  readonly drawn: bigint;
+  readonly lastEvent: bigint;
 }
 
 /**
@@ -51,8 +54,8 @@ export function serverChecks(readSchema: string): readonly ServerCheck[] {
     },
     {
       subject: 'log',
-      passed: 'Each append is tagged, and this role sees the tags of others.',
-      check: async (db) => refuseServer(db.url, logProblem(await readLogFacts(db))),
+      passed: 'Each append is tagged, this role sees the tags of others, and new events come after all others.',
+      check: async (db) => refuseServer(db.url, await readLogProblem(db)),
     },
   ];
 }
@@ -82,7 +85,13 @@ export async function workProblem(db: Queryable): Promise<string | null> {
 }
 
 /** Why readers of this log could miss events. */
-export function logProblem({ sequenceCache, hasTagTrigger, seesLocks }: LogFacts): string | undefined {
+export function logProblem({
+  sequenceCache,
+  hasTagTrigger,
+  seesLocks,
+  drawn,
+  lastEvent,
+}: LogFacts): string | undefined {
   if (sequenceCache !== 1) {
     return (
       `the sequence of refold.events has a cache of ${sequenceCache ?? 'nothing, because it is missing'}; expected 1. ` +
@@ -94,11 +103,25 @@ export function logProblem({ sequenceCache, hasTagTrigger, seesLocks }: LogFacts
   }
   if (!seesLocks)
     return 'this user may not read pg_locks. Run `grant select on pg_locks to` the user that Refold connects as.';
+  if (drawn < lastEvent)
+    return `the sequence of refold.events stands at ${drawn}, and the log has events up to ${lastEvent}: it was not copied with them, as by logical replication. New events would get positions below existing ones. Run \`select setval('refold.events_position_seq', ${lastEvent})\`.`;
+  if (drawn > mostPositions)
+    return `the sequence of refold.events stands at ${drawn}. Positions end at 2^47, 140737488355328. Run \`select setval('refold.events_position_seq', ${lastEvent})\` if something has moved it.`;
   return undefined;
+}
+
+// Positions are part of lock keys of 48 bits. A million short of their end, so that this is said before an append fails.
+const mostPositions = 2n ** 47n - 1_000_000n;
+
+/** {@link logProblem} of a database. */
+export async function readLogProblem(db: Queryable): Promise<string | undefined> {
+  return logProblem(await readLogFacts(db));
 }
 
 async function readLogFacts(target: Queryable): Promise<LogFacts> {
   const facts = await target.query<LogFacts>({
+    name: 'log facts',
+    // The sequence is read last: it never stands below an event that the snapshot has.
     text: `
       select
         (
@@ -112,7 +135,9 @@ async function readLogFacts(target: Queryable): Promise<LogFacts> {
             and tgname = 'tag_writer'
             and tgenabled in ('O', 'A')
         ) as "hasTagTrigger",
-        has_table_privilege('pg_locks', 'select') and has_function_privilege('pg_lock_status()', 'execute') as "seesLocks"`,
+        has_table_privilege('pg_locks', 'select') and has_function_privilege('pg_lock_status()', 'execute') as "seesLocks",
+        (select coalesce(max(position), 0) from refold.events) as "lastEvent",
+        coalesce(pg_sequence_last_value('refold.events_position_seq'), 0) as drawn`,
   });
   return onlyRow(facts);
 }

@@ -195,7 +195,10 @@ describe('a start is refused', () => {
       'PostgreSQL 13.22 found; Refold needs 14 or newer.',
     );
     expect(serverProblem({ ...facts, isStandby: true })).toContain('standby');
-    expect(logProblem({ sequenceCache: 1, hasTagTrigger: true, seesLocks: false })).toContain('pg_locks');
-    expect(logProblem({ sequenceCache: 1, hasTagTrigger: true, seesLocks: true })).toBeUndefined();
+    const atRest = { drawn: 5n, lastEvent: 5n };
+    expect(logProblem({ sequenceCache: 1, hasTagTrigger: true, seesLocks: false, ...atRest })).toContain('pg_locks');
+    expect(logProblem({ sequenceCache: 1, hasTagTrigger: true, seesLocks: true, ...atRest })).toBeUndefined();
+    const moved = { sequenceCache: 1, hasTagTrigger: true, seesLocks: true, drawn: 2n ** 47n, lastEvent: 5n };
+    expect(logProblem(moved)).toContain('Positions end at 2^47');
   });
 });

@@ -123,3 +123,45 @@ test('an error lists what a role without ownership lacks, and the role needs not
   for (const projection of [inlineBalance, balanceV1]) await expectRight(runtime, projection);
   await runtime.stop();
 });
+
+test('a sequence that stands below the log is refused, with the statement that repairs it', async () => {
+  const { url } = await newDatabase();
+  const db = openDatabase(url);
+  await migrate(db);
+  const runtime = await startRuntime({
+    ...{ config: defineConfig({ projections: [balanceV1], events: [account] }), url, owner: 'test' },
+    ...{ development: false, maintain: false, logger: pino({ level: 'silent' }) },
+  });
+  onTestFinished(() => runtime.stop());
+  for (const id of ['a', 'b', 'c']) await open(runtime, id);
+  await db.query({ text: `select setval('refold.events_position_seq', 1)` });
+  const refused = await checkServer(db, 'read_models').then(
+    () => undefined,
+    (error: Error) => error,
+  );
+  expect(refused).toMatchObject({ code: 'DATABASE_UNSUITABLE' });
+  // A running process notices it, too.
+  await until(() => runtime.problems().appends === 'the log can not be appended to');
+  await db.query({ text: /Run `(select setval.*)`/.exec(refused?.message ?? '')?.[1] ?? '' });
+  await checkServer(db, 'read_models');
+  await until(() => runtime.problems().appends === undefined);
+  expect((await open(runtime, 'd')).position).toBeGreaterThan(3n);
+});
+
+test('a database that quotes all identifiers keeps models with texts in service', async () => {
+  const { name, url } = await newDatabase();
+  const db = openDatabase(url);
+  await migrate(db);
+  await admin.query(`alter database ${name} set quote_all_identifiers = on`);
+  const runtime = await startRuntime({
+    ...{ config: defineConfig({ projections: [balanceV1], events: [account] }), url, owner: 'test' },
+    ...{ development: false, maintain: true, logger: pino({ level: 'silent' }) },
+  });
+  onTestFinished(() => runtime.stop());
+  const { position } = await open(runtime, 'a');
+  await until(async () => {
+    const found = await statusOf(runtime, balanceV1);
+    expect(found?.error ?? null).toBeNull();
+    return found?.state === 'active' && found.position >= position;
+  });
+});
