@@ -132,6 +132,8 @@ alter table refold.events add constraint events_pkey PRIMARY KEY ("position");
 
 CREATE INDEX events_by_correlation ON refold.events USING brin (((metadata ->> 'correlationId'::text)) text_bloom_ops (n_distinct_per_range='4000')) WITH (autosummarize='on');
 
+CREATE TRIGGER check_insert AFTER INSERT ON refold.events FOR EACH STATEMENT WHEN ((COALESCE(current_setting('refold.appending'::text, true), ''::text) = ''::text)) EXECUTE FUNCTION refold.check_insert();
+
 CREATE TRIGGER events_are_immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON refold.events FOR EACH STATEMENT EXECUTE FUNCTION refold.refuse_change();
 
 CREATE TRIGGER tag_writer BEFORE INSERT ON refold.events FOR EACH STATEMENT EXECUTE FUNCTION refold.tag_writer();
@@ -194,16 +196,34 @@ create table refold.inline_versions (
   status text not null default 'building'::text,
   families text[] not null,
   lock_key bigint not null,
-  passed_at timestamp with time zone
+  passed_at timestamp with time zone,
+  types text[] not null default '{}'::text[],
+  unique_columns text[],
+  rule text,
+  changed_at timestamp with time zone not null default now()
 );
 
 alter table refold.inline_versions add constraint inline_versions_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
 
 alter table refold.inline_versions add constraint inline_versions_pkey PRIMARY KEY (name, version);
 
+alter table refold.inline_versions add constraint inline_versions_rule_check CHECK ((rule = ANY (ARRAY['pending'::text, 'declared'::text, 'in force'::text])));
+
 alter table refold.inline_versions add constraint inline_versions_status_check CHECK ((status = ANY (ARRAY['building'::text, 'live'::text])));
 
-CREATE INDEX inline_versions_live ON refold.inline_versions USING btree (lock_key) WHERE (status = 'live'::text);
+CREATE INDEX inline_versions_entered ON refold.inline_versions USING btree (lock_key) WHERE ((status = 'live'::text) OR (rule IS NOT NULL));
+
+CREATE TRIGGER inherit_rule AFTER DELETE ON refold.inline_versions FOR EACH ROW WHEN ((old.rule = 'in force'::text)) EXECUTE FUNCTION refold.inherit_rule();
+
+CREATE TRIGGER note_inline_status BEFORE UPDATE ON refold.inline_versions FOR EACH ROW EXECUTE FUNCTION refold.note_inline_status();
+
+comment on column refold.inline_versions.types is 'The event types that it reads, as ''family.type'' with the names in the log.';
+
+comment on column refold.inline_versions.unique_columns is 'Its unique columns; null if it has none.';
+
+comment on column refold.inline_versions.rule is 'Whose appends are refused while its unique values can''t be checked: ''pending'' nobody''s yet, ''declared'' those of processes that declare it, ''in force'' everybody''s; null if it has no unique columns.';
+
+comment on column refold.inline_versions.changed_at is 'When its status changed.';
 
 create table refold.leases (
   kind text not null,
@@ -353,6 +373,8 @@ alter table refold.projections add constraint projections_pkey PRIMARY KEY (name
 alter table refold.projections add constraint projections_state_check CHECK ((state = ANY (ARRAY['building'::text, 'ready'::text, 'active'::text, 'retired'::text, 'failed'::text])));
 
 CREATE TRIGGER begin_changes AFTER UPDATE ON refold.projections FOR EACH ROW WHEN (((old.generation <> new.generation) OR ((old.state = 'building'::text) AND (new.state <> 'building'::text)))) EXECUTE FUNCTION refold.raise_floors_to_checkpoints();
+
+CREATE TRIGGER begin_rule AFTER UPDATE OF state ON refold.projections FOR EACH ROW WHEN ((new.state = 'active'::text)) EXECUTE FUNCTION refold.begin_rule();
 
 comment on table refold.projections is 'The registry: every version that was ever declared.';
 
@@ -1017,6 +1039,7 @@ declare
   all_fit   boolean;
   used_keys boolean := false;
   folding   text := ''; -- the number of announced leaves when it entered; empty if it folds nothing
+  unchecked text[]; -- types that can't be appended now, because nothing checks their unique values
   done      text;
 begin
   if lock_timeout_ms is not null then
@@ -1024,13 +1047,24 @@ begin
   end if;
   -- A caller that can fold has called refold.enter_inline with these families just before. All others pass.
   if coalesce(current_setting('refold.entered', true), '') = '' then
-    done := refold.pass_inline(families);
+    unchecked := refold.pass_inline(families);
   else
+    unchecked := current_setting('refold.unchecked')::text[];
     if not families <@ current_setting('refold.entered')::text[] then
-      done := refold.pass_inline(families);
+      unchecked := unchecked || refold.pass_inline(families);
     end if;
     folding := current_setting('refold.folding');
     done := set_config('refold.entered', '', true);
+  end if;
+  if unchecked <> '{}' then
+    unchecked := array(
+      select distinct event.family || '.' || event.type
+      from json_to_recordset(new_events) as event (family text, type text)
+      where event.family || '.' || event.type = any (unchecked)
+    );
+    if unchecked <> '{}' then
+      perform refold.refuse_unchecked(unchecked);
+    end if;
   end if;
   if keys is not null then
     earlier := refold.claim_append_keys(keys);
@@ -1105,6 +1139,43 @@ begin
       families, stream_ids, keys, part_appends, part_streams, part_sizes, starts, positions, recorded, inputs
     );
   end if;
+end $function$;
+
+CREATE OR REPLACE FUNCTION refold.begin_rule()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update refold.inline_versions
+  set rule = case status when 'live' then 'in force' else 'declared' end
+  where name = new.name and version = new.version and rule = 'pending';
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION refold.check_insert()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog'
+AS $function$
+declare
+  unchecked text[] := current_setting('refold.unchecked')::text[];
+  epoch bigint;
+begin
+  if unchecked <> '{}' then
+    epoch := pg_current_xact_id()::text::bigint >> 32 << 32;
+    unchecked := array(
+      select distinct event.family || '.' || event.type
+      from refold.events as event
+      where event.position > current_setting('refold.inserting_after')::bigint
+        and event.family || '.' || event.type = any (unchecked)
+        and pg_xact_status((epoch | event.xmin::text::bigint)::text::xid8) = 'in progress'
+    );
+    if unchecked <> '{}' then
+      perform refold.refuse_unchecked(unchecked);
+    end if;
+  end if;
+  return null;
 end $function$;
 
 CREATE OR REPLACE FUNCTION refold.checked_anchor(anchor text)
@@ -1234,6 +1305,9 @@ declare
   number int;
   numbers int[] := '{1}';
   some_live boolean := false;
+  some_unchecked boolean := false;
+  checked text[];
+  unchecked text[] := '{}';
   done text;
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
@@ -1257,23 +1331,25 @@ begin
     end if;
   end if;
   for entry in
-    select name, version, lock_key, families && of_families as concerned
+    select name, version, lock_key, families && of_families as concerned, status = 'live' as live, rule
     from refold.inline_versions
-    where status = 'live'
+    where status = 'live' or rule is not null
     order by lock_key
   loop
-    if not quiet and not refold.is_live(entry.name, entry.version) then
-      continue;
-    end if;
     number := array_position(names, entry.name);
     while versions[number] <> entry.version loop
       number := array_position(names, entry.name, number + 1);
     end loop;
-    if (number is null and entry.concerned) or (number <= cardinality(whole) and refold.inline_leave_key(entry.lock_key) = any (leaving)) then
-      own_leave := refold.announce_leave(entry.name, entry.version, number is null);
-      -- If another announcement came in between, refold.append notices.
-      if own_leave = leaves + 1 then
-        leaves := own_leave;
+    if not entry.live or (not quiet and not refold.is_live(entry.name, entry.version)) then
+      null; -- appends don't fold into it
+    elsif (number is null and entry.concerned) or (number <= cardinality(whole) and refold.inline_leave_key(entry.lock_key) = any (leaving)) then
+      -- With a rule in force, it leaves only if another version checks the append; see below.
+      if entry.rule is distinct from 'in force' then
+        own_leave := refold.announce_leave(entry.name, entry.version, number is null);
+        -- If another announcement came in between, refold.append notices.
+        if own_leave = leaves + 1 then
+          leaves := own_leave;
+        end if;
       end if;
     elsif number <= cardinality(whole) then
       -- The version lock, shared. Whether the version is still live is read after it is held.
@@ -1292,7 +1368,43 @@ begin
       end if;
       some_live := some_live or tables[number] is not null;
     end if;
+    if entry.rule is not null and entry.rule <> 'pending' and entry.concerned and tables[number] is null then
+      some_unchecked := some_unchecked or number <= cardinality(whole) or (number is null and entry.rule = 'in force');
+    end if;
   end loop;
+  if some_unchecked then
+    for entry in
+      select name, version, types, unique_columns, rule
+      from refold.inline_versions
+      where rule in ('declared', 'in force')
+        and families && of_families
+      order by lock_key
+    loop
+      number := (
+        select known.number
+        from unnest(names, versions) with ordinality as known (name, version, number)
+        where known.name = entry.name and known.version = entry.version
+      );
+      if number > cardinality(whole) or tables[number] is not null or (number is null and entry.rule = 'declared') then
+        continue;
+      end if;
+      checked := array(
+        select unnest(other.types)
+        from unnest(names, versions, tables) as folded (name, version, table_name)
+        join refold.inline_versions as other using (name, version)
+        where folded.table_name is not null
+          and other.name = entry.name
+          and other.unique_columns @> entry.unique_columns
+      );
+      unchecked := unchecked || array(select unnest(entry.types) except select unnest(checked));
+      if entry.types && checked then
+        own_leave := refold.announce_leave(entry.name, entry.version, number is null);
+        if own_leave = leaves + 1 then
+          leaves := own_leave;
+        end if;
+      end if;
+    end loop;
+  end if;
   if some_live then
     -- The rows locks in the order of their keys, then the row locks in the order of theirs: two appends never wait for each other in a circle.
     if cardinality(whole) > 1 then
@@ -1315,6 +1427,7 @@ begin
   end if;
   done := set_config('refold.entered', of_families::text, true);
   done := set_config('refold.folding', case when some_live then leaves::text else '' end, true);
+  done := set_config('refold.unchecked', unchecked::text, true);
   return tables;
 end $function$;
 
@@ -1362,6 +1475,17 @@ declare
 begin
   select min(tag) into lowest_tag from refold.tags;
   return least(ceiling, lowest_tag);
+end $function$;
+
+CREATE OR REPLACE FUNCTION refold.inherit_rule()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update refold.inline_versions
+  set rule = 'in force'
+  where name = old.name and unique_columns @> old.unique_columns;
+  return null;
 end $function$;
 
 CREATE OR REPLACE FUNCTION refold.inline_gate()
@@ -1463,13 +1587,28 @@ begin
   return concat_ws('.', to_checkpoint, coalesce(anchor, '00000000'), settled, counted, mark, since_mark, ceiling, refold.server_start());
 end $function$;
 
+CREATE OR REPLACE FUNCTION refold.note_inline_status()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.status <> old.status then
+    new.changed_at := clock_timestamp();
+  end if;
+  if new.status = 'live' and new.rule = 'declared' then
+    new.rule := 'in force';
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION refold.pass_inline(of_families text[])
- RETURNS void
+ RETURNS text[]
  LANGUAGE plpgsql
 AS $function$
 declare
   entry record;
   done text;
+  unchecked text[] := '{}';
 begin
   -- The gate, shared, to the end of the transaction: no version becomes live meanwhile.
   done := pg_advisory_xact_lock_shared(refold.inline_gate());
@@ -1477,7 +1616,7 @@ begin
   -- fails.
   if has_sequence_privilege('refold.inline_lives'::regclass, 'usage, select') then
     if pg_sequence_last_value('refold.inline_lives') is null then
-      return;
+      return unchecked;
     end if;
   end if;
   -- The snapshot of another isolation level may be older than what is live.
@@ -1485,13 +1624,19 @@ begin
     perform refold.refuse_isolation();
   end if;
   for entry in
-    select name, version
+    select name, version, status, rule, types
     from refold.inline_versions
-    where status = 'live' and (of_families is null or families && of_families)
+    where (status = 'live' or rule is not null)
+      and (of_families is null or families && of_families)
     order by lock_key
   loop
-    done := refold.announce_leave(entry.name, entry.version, true);
+    if entry.rule = 'in force' then
+      unchecked := unchecked || entry.types;
+    elsif entry.status = 'live' then
+      done := refold.announce_leave(entry.name, entry.version, true);
+    end if;
   end loop;
+  return unchecked;
 end $function$;
 
 CREATE OR REPLACE FUNCTION refold.position_before(moment timestamp with time zone)
@@ -1758,6 +1903,38 @@ begin
     using errcode = 'serialization_failure', hint = 'Append again.';
 end $function$;
 
+CREATE OR REPLACE FUNCTION refold.refuse_unchecked(refused text[])
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  found record;
+begin
+  select name || '@' || version as id, status, refold.is_live(name, version) as live, changed_at
+  into found
+  from refold.inline_versions
+  where rule is not null and types && refused
+  order by refold.is_live(name, version), rule = 'in force' desc, name, version desc
+  limit 1;
+  raise exception '%', case
+    when found.live then format(
+      'The unique values of %s are checked as events are appended, and this writer can''t do that, because it doesn''t declare the version. Nothing was written.',
+      found.id
+    )
+    else format(
+      'The unique values of %s can''t be checked at the moment: since %s its rows don''t commit with appends. Nothing was written.',
+      found.id, to_char(found.changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+    )
+  end
+    using
+      errcode = 'RF002',
+      detail = to_json(refused)::text,
+      hint = case
+        when found.live then format('Append these events in a process that declares %s; an older program needs the release that does. Event types: %s.', found.id, array_to_string(refused, ', '))
+        else format('Append again in a moment. If this persists, `refold status` says what %s waits for. Event types: %s.', found.id, array_to_string(refused, ', '))
+      end;
+end $function$;
+
 CREATE OR REPLACE FUNCTION refold.refuse_value(value anyelement, problem text)
  RETURNS anyelement
  LANGUAGE plpgsql
@@ -1865,9 +2042,11 @@ declare
   last bigint;
   done text; -- assigned instead of `perform`, which runs a statement and takes ten times as long
 begin
-  -- An insert without refold.append: nobody knows the families of its rows yet, so live inline versions of all families stop folding.
+  -- An insert without refold.append: nobody knows the families of its rows yet, so live inline versions of all families stop folding. What may
+  -- not be among the rows is checked by refold.check_insert when they are there.
   if coalesce(current_setting('refold.appending', true), '') = '' then
-    done := refold.pass_inline(null);
+    done := set_config('refold.unchecked', refold.pass_inline(null)::text, true);
+    done := set_config('refold.inserting_after', coalesce(pg_sequence_last_value('refold.events_position_seq'), 0)::text, true);
   end if;
   if coalesce(current_setting('refold.tag', true), '') = '' then
     last := coalesce(pg_sequence_last_value('refold.events_position_seq'), 0);

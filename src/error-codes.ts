@@ -35,6 +35,12 @@ export const refoldCodes = {
     why: 'A transaction of another writer stayed open for longer than the lock timeout.',
     do: 'Send it again. If it persists, look for the session with `pg_blocking_pids()`.',
   },
+  UNIQUE_CHECK_UNAVAILABLE: {
+    status: ofField,
+    what: 'Unique values of an inline read model can not be checked at the moment: `waitedMs`, `retriable`. Nothing was written.',
+    why: 'The read model is being built or repaired, is paused or has stopped; or the writer does not declare it. `types` names the events.',
+    do: 'Send it again. Operators: `refold status` says what the read model waits for.',
+  },
   POSITION_TIMEOUT: {
     status: ofField,
     what: 'The read model did not reach the demanded position in time: `reached`. `stopped` means that it needs an operator.',

@@ -178,12 +178,7 @@ export async function createGateway(given: GatewayParts): Promise<Gateway> {
     logging: false, // maskError logs
     maskedErrors: { maskError, errorMessage: '' },
     plugins: [
-      useReadiness(
-        source,
-        () => closing !== undefined,
-        () => services.versions.stopped?.() ?? new Set(),
-        services,
-      ),
+      useReadiness(source, () => closing !== undefined, services),
       ...(isOpen ? [useGraphiql(given.defaultQuery, options.compression)] : []),
       metrics.plugin,
       useCsrfPrevention(),

@@ -8,6 +8,7 @@ import type { GlobalPosition } from '../events/global-position.ts';
 import { type AppendLocks, type AppendQueueOptions, createAppendQueue } from './append-queue/append-queue.ts';
 import { createInlineAppends, type InlineAppends, type InlineAppendsOptions } from './inline/inline-appends.ts';
 import { gateLock } from './inline/inline-locks.ts';
+import { createUntilChecked, uncheckedError } from './inline/until-checked.ts';
 import { advisoryLock, logLocksOf, readHeld } from './log/append-locks.ts';
 import { type AppendOptions, type CheckedAppend, checkAppend, type StreamAppend } from './log/append-request.ts';
 import {
@@ -83,7 +84,7 @@ export interface EventLog {
    *   fold in this transaction too. It must then be READ COMMITTED, and should be short because other appends to the same rows wait for it.
    * @throws ConcurrencyConflict if the stream is not at the expected version. {@link InvalidInput} if the request is invalid; nothing is
    *   sent. RefoldError `EVOLVE_FAILED` if an inline projection with `onError: 'stop'` cannot fold an event; `DATABASE_UNAVAILABLE` if
-   *   nothing was written; `OUTCOME_UNKNOWN` if the events may have been written: retry with the same idempotency key.
+   *   nothing was written; `UNIQUE_CHECK_UNAVAILABLE` if nothing can check its unique values; `OUTCOME_UNKNOWN` if the events may have been written: retry with the same idempotency key.
    */
   append<F extends EventFamily>(request: AppendRequest<F>, within?: Queryable): Promise<AppendResult>;
   /** Appends to several streams: to all of them or to none. */
@@ -180,16 +181,18 @@ export function createEventLog(
     ({ rows }) => decode(rows),
   );
   const inline = options.inline && createInlineAppends(options.inline);
+  const whenChecked = createUntilChecked(options.lockTimeoutMs);
   const send = async (batch: readonly CheckedAppend[], lockTimeoutMs?: number) => {
-    const prepared = batch.map((one) => one.prepared);
     const startedAt = performance.now();
     const report = (sent: Omit<SentAppends, 'seconds'>) =>
       options.onSent?.({ seconds: (performance.now() - startedAt) / 1000, ...sent });
+    const prepared = batch.map((one) => one.prepared);
     const write = () =>
       inline?.concerns(batch) ? inline.append(batch, lockTimeoutMs) : appendBatch(db, prepared, lockTimeoutMs);
     const outcomes = await tracedWrite(batch, write).catch((error: unknown) => {
-      report({ outcomes: batch.map(() => 'failed'), events: 0, error });
-      throw unknownOutcome(error);
+      const unchecked = uncheckedError(error, byName.values());
+      if (!unchecked) report({ outcomes: batch.map(() => 'failed'), events: 0, error });
+      throw unchecked ?? unknownOutcome(error);
     });
     report({ outcomes: outcomes.map(({ kind }) => kind), events: eventsWritten(outcomes) });
     const last = lastWritten(outcomes);
@@ -207,7 +210,7 @@ export function createEventLog(
   ): Promise<AppendResult> {
     for (const { family } of streams) knownFamily(byName, family.name);
     const checked = await checkAppend(streams, appendOptions);
-    const outcome = within ? await alone(within, checked) : await queue.append(checked);
+    const outcome = within ? await alone(within, checked) : await whenChecked(() => queue.append(checked));
     switch (outcome.kind) {
       case 'refused':
         throw outcome.error;
@@ -235,7 +238,7 @@ export function createEventLog(
   async function appendInOrder(requests: readonly AppendRequest[]): Promise<readonly AppendVerdict[]> {
     const checks = await Promise.all(requests.map(checked));
     const sound = checks.flatMap((check) => (check instanceof InvalidInput ? [] : [check]));
-    const outcomes = (sound.length === 0 ? [] : await send(sound)).values();
+    const outcomes = (sound.length === 0 ? [] : await whenChecked(() => send(sound))).values();
     return checks.map((check) => {
       if (check instanceof InvalidInput) return { kind: 'refused', error: check };
       return verdictOf(outcomes.next().value as AppendOutcome); // one outcome for each valid append

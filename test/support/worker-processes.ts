@@ -29,6 +29,10 @@ export interface WorkerProcessOptions {
   readonly partitions?: number;
   /** For a program that kills itself when it folds this event of its projection. */
   readonly killAt?: number;
+  /** For a program that writes: how many callers write at once. @default 4 */
+  readonly writers?: number;
+  /** For a program that writes: the highest version that it declares. @default 1 */
+  readonly upTo?: number;
   /** The release of the hotel. @default 3 */
   readonly hotel?: 1 | 2 | 3;
   /** For a program that serves clients, or maintains what they see. */

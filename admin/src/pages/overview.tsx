@@ -205,7 +205,8 @@ function Behind({ lagEvents, lagSeconds }: VersionLineFragment) {
 
 /** The most important thing to know about a version, in short. */
 function Remark({ version }: { readonly version: VersionLineFragment }) {
-  const { error, heldReason, paused, rebuild, canary } = version;
+  const { error, heldReason, paused, rebuild, canary, unchecked } = version;
+  if (unchecked) return <small class="bad-text">{unchecked}</small>;
   if (error) return <small class="bad-text">{error.message}</small>;
   if (paused)
     return (

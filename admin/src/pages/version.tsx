@@ -128,6 +128,11 @@ function Standing({ version }: { readonly version: VersionDetail }) {
         {!version.isDeclared && ', not declared by this process'}
         {startsAfter && `, holds only events after position ${startsAfter}`}
       </p>
+      {version.unchecked && (
+        <Notice tone="bad" title="Appends are refused.">
+          {version.unchecked}
+        </Notice>
+      )}
       {error && (
         <Notice tone="bad" title="Its processor has stopped.">
           {error.message} (<Ago at={error.at} />) {error.code && <code>{error.code}</code>}

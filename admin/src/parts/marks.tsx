@@ -49,6 +49,7 @@ interface HealthLook {
 
 /** The worst first. */
 export const healths: Readonly<Record<Health, HealthLook>> = {
+  UNCHECKED: { text: 'unique values unchecked', tone: 'bad', shape: 'cross' },
   STOPPED: { text: 'stopped', tone: 'bad', shape: 'cross' },
   UNOWNED: { text: 'no owner', tone: 'bad', shape: 'diamond' },
   STALLED: { text: 'stalled', tone: 'bad', shape: 'triangle' },

@@ -28,6 +28,7 @@ export const Right = builder.enumType('Right', {
 export const Health = builder.enumType('Health', {
   description: 'Whether a version needs attention, the worst first.',
   values: {
+    UNCHECKED: { value: 'unchecked', description: 'Nothing checks its unique values, so appends are refused.' },
     STOPPED: { value: 'stopped', description: 'Its processor has stopped at an error, or the version has failed.' },
     UNOWNED: { value: 'unowned', description: 'No process maintains it.' },
     STALLED: { value: 'stalled', description: 'It is behind, and does not move.' },

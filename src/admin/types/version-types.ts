@@ -6,6 +6,7 @@ import {
   type InspectedVersion,
   type Overview as Reading,
 } from '../../runtime/inspection/overview.ts';
+import { uncheckedText } from '../../store/registry/inline-versions.ts';
 import { AuditPage } from './audit-types.ts';
 import { builder } from './builder.ts';
 import { Copy } from './copy-types.ts';
@@ -74,6 +75,12 @@ Version.implement({
       nullable: true,
       description: '`building`, `live` or `leaving`, if appends fold into it. Null for other versions.',
       resolve: (one) => one.status.inline,
+    }),
+    unchecked: t.field({
+      type: 'String',
+      nullable: true,
+      description: 'Which appends are refused because nothing checks its unique values. Null while they are checked.',
+      resolve: (one) => uncheckedText(one.status)[0] ?? null,
     }),
     startsAfter: t.field({
       type: 'BigInt',

@@ -12,6 +12,7 @@ import { readStalls, type Stall } from '../../store/log/horizon.ts';
 import { type LiveProcess, readLiveProcesses } from '../../store/ownership/live-processes.ts';
 import { type LostOwner, readLostOwners } from '../../store/ownership/processes.ts';
 import { inEachStore } from '../../store/read-store.ts';
+import { uncheckedText } from '../../store/registry/inline-versions.ts';
 import { readViewsBehind } from '../../store/tables/views-behind.ts';
 import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
 import { remoteStatus } from '../remote/remote-status.ts';
@@ -144,6 +145,7 @@ function toJson(report: Report): string {
 function toText(all: Report): string {
   const { versions: report, notRegistered: missing, storesAway, reactors, stalls, lostOwners } = all;
   const away = storesAway.map(storeAwayText);
+  const unchecked = report.flatMap(uncheckedText);
   const none = report.length === 0 && missing.length === 0;
   const versions = none ? ['No projection version is registered yet.'] : [versionsToText(report, missing)];
   const reactions = reactors.length === 0 ? [] : ['', reactorsToText(reactors)];
@@ -157,7 +159,7 @@ function toText(all: Report): string {
       `${owner} owns ${integer(units)} of these and sent its last heartbeat ${seconds === null ? 'long' : duration(seconds)} ago: it was killed, or hangs. Another running process takes over; if there is none, start one.`,
   );
   const living = [...answersToText(all.answers), ...processesToText(all.processes)];
-  return [...away, ...versions, ...reactions, ...held, ...all.viewsBehind, ...lost, ...living].join('\n');
+  return [...unchecked, ...away, ...versions, ...reactions, ...held, ...all.viewsBehind, ...lost, ...living].join('\n');
 }
 
 function partitionLines({ name, version, partitions }: RatedStatus): string[][] {

@@ -32,6 +32,7 @@ interface Version {
   readonly owner: string | null;
   readonly deadLetters: Count;
   readonly heldReason: string | null;
+  readonly unchecked: string | null;
   readonly error: { readonly message: string; readonly at: string } | null;
   readonly paused: { readonly by: string; readonly reason: string; readonly since: string } | null;
   readonly canary: { readonly text: string } | null;
@@ -67,7 +68,7 @@ const versionsQuery = `query Versions($after: String) {
     items {
       id store head copies { store position isArriving heldReason error { message } }
       state health position lagEvents { value isExact } lagSeconds eventsPerSecond etaSeconds owner
-      deadLetters { value isExact } heldReason error { message at } paused { by reason since } canary { text }
+      deadLetters { value isExact } heldReason unchecked error { message at } paused { by reason since } canary { text }
       rebuild { progress heldReason }
     }
     next
@@ -103,6 +104,7 @@ function toText(
   storesAway: readonly string[],
 ): string {
   return [
+    ...versions.flatMap(({ unchecked }) => unchecked ?? []),
     ...storesAway.map(storeAwayText),
     versions.length === 0 ? 'No projection version is registered yet.' : versionsTable(versions),
     `The log ends at position ${integer(BigInt(head))}.`,

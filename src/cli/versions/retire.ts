@@ -23,7 +23,11 @@ export const retire = defineCommand({
       valueHint: 'NAME',
     },
     force: { type: 'boolean', description: 'Also if it is the version that answers' },
-    yes: { type: 'boolean', description: 'Also if live processes lose it; do not ask', alias: 'y' },
+    yes: {
+      type: 'boolean',
+      description: 'Also if live processes lose it, or a unique rule ends; do not ask',
+      alias: 'y',
+    },
     ...reasonArgument,
     ...jsonArgument,
     ...configArgument,
@@ -48,10 +52,11 @@ export const retire = defineCommand({
         const copy = { name, version, store, current, readSchema, graceSeconds: hours * 3600 };
         return retireCopy(copy, step, args.yes === true);
       }
-      const { answering, losing } = await retirementOf(await dbOf(name, version), name, version);
+      const { answering, losing, ending } = await retirementOf(await dbOf(name, version), name, version);
       if (answering !== null && !args.force)
         throw refused(name, version, `${answering} Use --force to retire it anyway.`);
-      if (losing !== null && !args.yes) await askToRetire(name, version, losing);
+      const problem = [losing, ending].filter((one) => one !== null).join(' It ');
+      if (problem !== '' && !args.yes) await askToRetire(name, version, problem);
       await lifecycle.retire(name, version, step, hours * 3600);
     });
     if (args.json) console.log(JSON.stringify({ name, version, state: 'retired', dropInHours: hours }));

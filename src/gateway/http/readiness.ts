@@ -13,6 +13,7 @@ import type { SchemaSource } from '../operations/served-schema.ts';
  * `/health/ready` returns 200 once every projection has an active version here. It returns 503 before that, and again while the process
  * stops: a load balancer then sends nothing to a process that would answer `PROJECTION_NOT_READY`.
  * - A version whose processor has stopped at an event is reported as such, but ready: its data is stale in every process alike.
+ * - A version whose unique values nothing checks is reported, with the appends that are refused meanwhile, but ready: reads are answered.
  * - A read model whose declared versions are all retired causes 503 while another process serves it. If none does, it does not: clients are
  *   better off with the other read models.
  * - A read store that does not respond is named in `readStores`, but does not count: every process is affected alike.
@@ -21,8 +22,7 @@ import type { SchemaSource } from '../operations/served-schema.ts';
 export function useReadiness(
   source: SchemaSource,
   isStopping: () => boolean,
-  stopped: () => ReadonlySet<string>,
-  services: Pick<GatewayServices, 'problems' | 'storeProblems' | 'lost'>,
+  services: Pick<GatewayServices, 'versions' | 'problems' | 'storeProblems' | 'lost'>,
 ): Plugin {
   return {
     onRequest({ request, url, fetchAPI, endResponse }) {
@@ -31,6 +31,8 @@ export function useReadiness(
         return endResponse(new fetchAPI.Response(null, { status: 200, headers: { 'cache-control': 'no-store' } }));
       const isProbe = url.pathname === '/health/ready';
       if (!isProbe && url.pathname !== '/health') return;
+      const stopped = services.versions.stopped?.();
+      const unchecked = services.versions.unchecked?.();
       const projections = [...source.current().versions.served.values()].map(({ projection, active, state }) => ({
         projection: projection.name,
         version: projection.version,
@@ -38,7 +40,8 @@ export function useReadiness(
         state,
         // A table that cannot be read fails in every process: routing requests elsewhere would not help, and the other projections work.
         ready: active || state === 'active',
-        ...(stopped().has(projection.id) ? { processor: 'stopped' } : {}),
+        ...(stopped?.has(projection.id) ? { processor: 'stopped' } : {}),
+        ...(unchecked?.has(projection.id) ? { appends: unchecked.get(projection.id) } : {}),
       }));
       const lost = (services.lost?.() ?? []).map(({ name, version, answeredBy }) => ({
         projection: name,

@@ -42,6 +42,8 @@ export interface GatewayServices {
     shadows?(): readonly ShadowRule[];
     /** Versions whose processor has stopped at an event; their data is stale. @default none */
     stopped?(): ReadonlySet<string>;
+    /** By version id, why appends are refused: nothing checks its unique values. @default none */
+    unchecked?(): ReadonlyMap<string, string>;
   };
   /** Opens reads. With `snapshot`, all reads see one state of the database. Without, lookups may share statements with other operations. */
   openReadModels(options: {

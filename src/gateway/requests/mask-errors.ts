@@ -19,6 +19,7 @@ const publicFields: Readonly<Record<Exclude<ClientErrorCode, 'AUTHENTICATION_UNA
     error instanceof ConcurrencyConflict ? { expected: error.expected, actual: error.actual } : {},
   // Clients learn that a retry makes sense, but not who holds the lock.
   STREAM_LOCKED: ({ fields: { waitedMs } }) => ({ waitedMs, retriable: true }),
+  UNIQUE_CHECK_UNAVAILABLE: ({ fields: { waitedMs } }) => ({ waitedMs, retriable: true }),
   DATABASE_UNAVAILABLE: () => ({ retriable: true }),
   // Clients do not learn which event it is: they may not read it.
   PAYLOAD_VERSION_UNKNOWN: () => ({ retriable: true }),
@@ -38,6 +39,7 @@ const publicExtensions: Readonly<Partial<Record<RefoldErrorCode, PublicExtension
 /** Public messages for errors whose own message is for operators: clients must not learn what holds a stream. */
 const publicMessages: Readonly<Partial<Record<RefoldErrorCode, string>>> = {
   STREAM_LOCKED: 'The stream is locked by another writer. Nothing was written. Retry.',
+  UNIQUE_CHECK_UNAVAILABLE: 'Unique values can not be checked at the moment. Nothing was written. Retry.',
   DATABASE_UNAVAILABLE: 'The database is not available. Nothing was done: try again.',
   PAYLOAD_VERSION_UNKNOWN:
     'A newer release has written data that this server can not read yet. Nothing was done: try again.',

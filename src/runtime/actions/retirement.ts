@@ -1,4 +1,5 @@
 import type { LiveProcess } from '../../store/ownership/live-processes.ts';
+import { readEndingRule } from '../../store/registry/inline-versions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { losingProcesses, processesText } from '../versions/answering-versions.ts';
 import { activeVersions } from './version-basis.ts';
@@ -9,6 +10,8 @@ export interface Retirement {
   readonly answering: string | null;
   /** Which running processes it would leave without a version. Null if none. */
   readonly losing: string | null;
+  /** Which rule for unique values it would end. Null if none. */
+  readonly ending: string | null;
 }
 
 /** Sentences begin with the version: `cart_summary@1 answers the clients of …`. @param db the one of the version */
@@ -23,7 +26,11 @@ export async function retirementOf(db: Queryable, name: string, version: number)
   // If it is the only active version, every process loses it.
   const isOnly = active.length === 1 && isHighest;
   const losing = isOnly ? [] : await losingProcesses(db, name, version);
-  return { answering, losing: losing.length > 0 ? losingText(name, losing) : null };
+  const rule = await readEndingRule(db, name, version);
+  const ending = rule
+    ? `is the last version that holds the unique rule of ${rule.columns.join(', ')}: nothing would check appends of ${rule.types.join(', ')} any more.`
+    : null;
+  return { answering, losing: losing.length > 0 ? losingText(name, losing) : null, ending };
 }
 
 function losingText(name: string, losing: readonly LiveProcess[]): string {

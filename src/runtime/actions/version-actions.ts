@@ -89,8 +89,12 @@ export const versionActions: ActionDefinitions<Names> = {
       const refusal = await refusalOf(() =>
         rehearsedLifecycleOf(services).retire(name, version, rehearsedStep, graceHours * 3600),
       );
-      const { answering, losing } = await retirementOf((await services.find.of(name, version)).db, name, version);
-      const lost = [answering, losing].flatMap((problem) => (problem === null ? [] : [`${id} ${problem}`]));
+      const { answering, losing, ending } = await retirementOf(
+        (await services.find.of(name, version)).db,
+        name,
+        version,
+      );
+      const lost = [answering, losing, ending].flatMap((problem) => (problem === null ? [] : [`${id} ${problem}`]));
       return {
         of: id,
         summary: `The maintenance of ${id} ends. Its table is dropped in ${graceHours} h. A retired version can't come back.`,

@@ -6,7 +6,6 @@ import { furthest } from '../../projections/projection/partition.ts';
 import { keyText, type Projection, storedIn } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import { foldBatch, keysTouched, type LeftOutOfRows, writesOf } from '../../store/inline/folded-batch.ts';
-import { readAppending } from '../../store/inline/inline-locks.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
 import { pruneChanges } from '../../store/processors/changes.ts';
@@ -15,11 +14,9 @@ import { readDiscardsOf } from '../../store/processors/discards.ts';
 import { lockPartitions } from '../../store/processors/partitions.ts';
 import {
   becomeLive,
-  closeGate,
   keepFromLive,
   limitLockWaits,
   readInlineVersions,
-  readLast,
   settleLeave,
 } from '../../store/registry/inline-versions.ts';
 import { readVersionStatus } from '../../store/registry/version-positions.ts';
@@ -30,6 +27,7 @@ import { expectOrder } from '../../store/tables/write-rows.ts';
 import { logLeftOut } from '../dead-letters/skips.ts';
 import { keepChangesMinutes, pruneEveryMilliseconds } from '../processors/pruning.ts';
 import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
+import { closeGateBriefly, gateTimeout, isGateFree, maxIdleMs, maxLeft } from '../versions/closed-gate.ts';
 import { expectVersion } from '../versions/expect-version.ts';
 import { isHeld } from '../versions/leave-inline.ts';
 import type { TableWatch } from '../versions/table-watch.ts';
@@ -47,15 +45,9 @@ export interface GoLiveOptions {
 }
 
 const lookMilliseconds = 250;
-// While the gate waits for running appends, appends of all families wait too. Most appends end within milliseconds.
-const gateTimeout = '100ms';
-// They also wait while this process is frozen or unreachable, so the server ends its transaction after this time. Together: 250 ms.
-const maxIdleMs = 150;
-// An append that has been open for longer will probably outlast the lock timeout, so the gate is not tried.
-const maxSeconds = 0.1;
 const retryAtMost = 30_000;
-// Appends wait while the remaining events are folded. A processor that is further behind must catch up first.
-const maxLeft = 200n;
+// Appends are refused while nothing checks their unique values. The gate is then closed for at most a tenth of the time.
+const retryUniqueAtMost = 1_000;
 // A process whose appends cannot fold, such as an older one during a deployment, will probably append again.
 const passedSeconds = 5;
 
@@ -85,7 +77,8 @@ export function createGoLive(options: GoLiveOptions): PeriodicTask {
       if ((wait?.until ?? 0) > performance.now()) continue;
       if (await tryGoLive(projection)) waits.delete(projection.id);
       else {
-        const milliseconds = Math.min(retryAtMost, (wait?.milliseconds ?? lookMilliseconds) * 2);
+        const atMost = projection.uniqueIndexes.length > 0 ? retryUniqueAtMost : retryAtMost;
+        const milliseconds = Math.min(atMost, (wait?.milliseconds ?? lookMilliseconds) * 2);
         waits.set(projection.id, { until: performance.now() + milliseconds, milliseconds });
       }
     }
@@ -150,7 +143,7 @@ export async function goLive(options: GoLiveParts, projection: Projection): Prom
   const status = await readVersionStatus(db, name, version);
   if (!status || status.paused || (status.state !== 'ready' && status.state !== 'active')) return null;
   if ((await log.horizon()) - status.checkpoint > maxLeft) return null;
-  if ((await readAppending(db)).some(({ seconds }) => (seconds ?? 0) > maxSeconds)) return null;
+  if (!(await isGateFree(db))) return null;
   const joined = await db.transaction(
     async (tx) => {
       // Everything else that may wait comes before the gate.
@@ -162,9 +155,8 @@ export async function goLive(options: GoLiveParts, projection: Projection): Prom
       const checkpoint = globalPosition(furthest(partitions));
       // After partitions were merged, rows are at several positions for a while.
       if (partitions.length !== 1 || partitions[0]?.checkpoint !== checkpoint) return null;
-      await closeGate(tx);
+      const head = await closeGateBriefly(tx);
       const known = (await readInlineVersions(tx)).find((one) => one.name === name && one.version === version);
-      const head = await readLast(tx);
       if (known?.status !== 'building' || head - checkpoint > maxLeft) return null;
       // On this connection, because all appends wait and the pool may have no other connection for a while.
       const tail = await log.readTail({ after: checkpoint, filter: projection.filter, limit: Number(maxLeft) + 1 }, tx);

@@ -2,6 +2,7 @@ import type { VersionStatus } from '../monitoring/status.ts';
 
 /** Whether a version needs attention, the worst first. */
 export const healths = [
+  'unchecked',
   'stopped',
   'unowned',
   'stalled',
@@ -21,6 +22,7 @@ const longSeconds = 30;
 export function healthOf(version: VersionStatus): Health {
   const { state, processor, paused, inline, heldReason, lagEvents, lagSeconds, eventsPerSecond, owner } = version;
   if (state === 'retired') return 'retired';
+  if (version.unchecked) return 'unchecked';
   if (state === 'failed' || processor === 'stopped') return 'stopped';
   if (paused) return 'paused';
   if (owner === null && processor === 'idle' && inline !== 'live') return 'unowned';

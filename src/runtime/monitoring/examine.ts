@@ -6,6 +6,7 @@ import { readLiveProcesses } from '../../store/ownership/live-processes.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { ReadStore } from '../../store/read-store.ts';
 import { readAllRegistries } from '../../store/registry/all-registries.ts';
+import { uncheckedText } from '../../store/registry/inline-versions.ts';
 import { checkServer, type ServerCheck, serverChecks } from '../../store/server/server-check.ts';
 import {
   type ClockDifference,
@@ -184,6 +185,7 @@ async function declarations(db: Database, config: Config): Promise<Finding[]> {
 async function processes(db: Database): Promise<Finding[]> {
   const live = await readLiveProcesses(db);
   const maintained = (await readAllRegistries(db)).filter(({ state }) => state !== 'retired');
+  const unchecked = maintained.flatMap(uncheckedText);
   const stopped = maintained.flatMap(({ name, version, status, error }) =>
     status === 'stopped' ? [`${name}@${version} has stopped: ${error?.message ?? 'see refold status'}`] : [],
   );
@@ -202,9 +204,9 @@ async function processes(db: Database): Promise<Finding[]> {
       `No process maintains ${left.join(', ')}. Start a worker that declares them, or retire what is not needed.`,
     );
   const sound = `${live.length} ${live.length === 1 ? 'process runs' : 'processes run'}, and every version is maintained.`;
-  if (stopped.length + notes.length === 0) return found('processes', 'note', [], sound);
+  if (unchecked.length + stopped.length + notes.length === 0) return found('processes', 'note', [], sound);
   return [
-    ...stopped.map((message): Finding => ({ subject: 'processes', kind: 'problem', message })),
+    ...[...unchecked, ...stopped].map((message): Finding => ({ subject: 'processes', kind: 'problem', message })),
     ...notes.map((message): Finding => ({ subject: 'processes', kind: 'note', message })),
   ];
 }

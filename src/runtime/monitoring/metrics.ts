@@ -73,6 +73,11 @@ function registerVersionMetrics(registry: Registry, look: () => Promise<readonly
   gauge('refold_version_held', '1 if the version is held at ready, see refold status.', ({ heldReason }) =>
     heldReason === null ? 0 : 1,
   );
+  gauge(
+    'refold_unique_rule_unchecked',
+    '1 while nothing checks the unique values of the inline version, so appends are refused.',
+    ({ unchecked }) => (unchecked === null ? 0 : 1),
+  );
   gauge('refold_version_paused', '1 if an operator has paused the version, so nobody maintains it.', ({ paused }) =>
     paused === null ? 0 : 1,
   );

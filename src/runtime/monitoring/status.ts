@@ -8,6 +8,7 @@ import { readThroughput, type Throughput } from '../../store/processors/runs.ts'
 import { type ReadStores, readEachStore } from '../../store/read-store.ts';
 import { type CanaryFigures, readCanaryFigures } from '../../store/registry/canaries.ts';
 import { byVersion, type Copy, currentCopies } from '../../store/registry/copies.ts';
+import type { UncheckedRule } from '../../store/registry/inline-versions.ts';
 import type { Pause } from '../../store/registry/pauses.ts';
 import { type Rebuild, readAllRebuilds } from '../../store/registry/rebuilds.ts';
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
@@ -35,6 +36,8 @@ export interface VersionStatus {
    * must end first (`leaving`). Null for other versions.
    */
   readonly inline: 'building' | 'leaving' | 'live' | null;
+  /** The unique values of an inline version, while nothing checks them and appends are refused; else null. */
+  readonly unchecked: UncheckedRule | null;
   /** The state of its processor: `running` and `idle` with and without an owner, `stopped` after an error. */
   readonly processor: 'idle' | 'running' | 'stopped';
   /** All owners, if the version has partitions. */
@@ -192,6 +195,7 @@ async function readCopies(db: Queryable, log: EventLog, store: string, bounds?: 
     state: entry.state,
     startsAfter: entry.startsAfter === 0n ? null : entry.startsAfter,
     inline: entry.inline,
+    unchecked: entry.unchecked,
     processor: entry.status,
     owner: entry.owner,
     position: entry.checkpoint,

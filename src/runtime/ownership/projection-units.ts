@@ -18,7 +18,7 @@ import {
 } from '../processors/projection-processor.ts';
 import { stoppedProcessor } from '../processors/stopped-processor.ts';
 import type { Positions } from '../reads/positions.ts';
-import { completeRebuild } from '../rebuilds/rebuild.ts';
+import { completeRebuild } from '../rebuilds/complete-rebuild.ts';
 import type { SlowEvents } from '../scheduling/slow-events.ts';
 import { createSetBasedProcessor } from '../set-based/set-based-processor.ts';
 import { rebuildHeldByDeadLetters } from '../versions/activation-gates.ts';
@@ -237,7 +237,8 @@ function rebuildUnit(
             logger.warn({ projection: id }, `The rebuild of ${id} does not take over: ${held}`);
           announced = held;
           if (held !== null) return 'building';
-          await completeRebuild({ ...options, db, projection, claim, progress, actor: owner, deadLettersAccepted });
+          const completed = { ...options, db, projection, claim, progress, actor: owner, deadLettersAccepted };
+          if (!(await completeRebuild(completed))) return 'building';
           logger.info({ projection: id }, `${id} is rebuilt`);
           return 'over';
         },

@@ -1,14 +1,8 @@
 import { RefoldError } from '../../errors.ts';
-import { globalPosition, laterPosition } from '../../events/global-position.ts';
-import { furthest } from '../../projections/projection/partition.ts';
 import { type Projection, storedIn } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
-import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
-import { forgetRecalled } from '../../store/processors/discards.ts';
 import { forgetLeftOut } from '../../store/processors/left-out.ts';
-import { lockPartitions } from '../../store/processors/partitions.ts';
-import { adoptTable } from '../../store/registry/adopted-table.ts';
 import {
   acceptDeadLetters,
   deleteRebuild,
@@ -17,16 +11,11 @@ import {
   readAllRebuilds,
 } from '../../store/registry/rebuilds.ts';
 import type { LockedVersion } from '../../store/registry/registry.ts';
-import { recordOperation, recordTransition } from '../../store/registry/transitions.ts';
-import { forgetDifferences } from '../../store/registry/verifications.ts';
-import { isLastEventLost } from '../../store/statements/log-anchors.ts';
+import { recordOperation } from '../../store/registry/transitions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { dropLater, dropNever } from '../../store/tables/old-tables.ts';
-import { createReadTable } from '../../store/tables/read-table.ts';
 import type { WhichSnapshot } from '../../store/tables/table-snapshots.ts';
 import { redeliverInherited } from '../dead-letters/redeliver-letters.ts';
-import type { BuildProgress } from '../processors/projection-processor.ts';
-import { rebuildHeldByDeadLetters } from '../versions/activation-gates.ts';
 import {
   expectDeclaredTable,
   expectVersion,
@@ -34,9 +23,6 @@ import {
   refusePaused,
   type TransitionReason,
 } from '../versions/expect-version.ts';
-import { withoutAppends } from '../versions/leave-inline.ts';
-import { rebuiltFrom } from '../versions/lifecycle.ts';
-import { pointViews } from '../versions/version-tables.ts';
 import { createTableFrom, expectSnapshot } from './table-snapshots.ts';
 
 /** How long an old table remains for running operations. The longest statement and the longest wait for a position are far shorter. */
@@ -153,86 +139,6 @@ export async function cancelRebuild(
 }
 
 /**
- * Completes a rebuild whose table is nearly current. In one transaction it pauses the version's own processor, folds the last events, and lets
- * the new table take over. Running operations end on the old table. Appends leave an inline version before that, and join it again with the new
- * table.
- */
-export async function completeRebuild(options: {
-  readonly db: Database;
-  readonly log: EventLog;
-  readonly readSchema: string;
-  /** The version with the new table. */
-  readonly projection: Projection;
-  readonly claim: ProcessorClaim;
-  readonly progress: BuildProgress;
-  readonly actor: string;
-  readonly deadLettersAccepted: boolean;
-}): Promise<void> {
-  const { db, log, readSchema, projection, progress, actor, deadLettersAccepted } = options;
-  const { name, version, tableName, codeFingerprint } = projection;
-  await createReadTable(projection, readSchema).createIndexes(db);
-  await withoutAppends(db, projection, async (tx) => {
-    const before = await expectVersion(tx, name, version);
-    // No row may go back, so the highest checkpoint of the partitions counts.
-    const partitions = await lockPartitions(tx, name, version);
-    const served = globalPosition(furthest(partitions));
-    if (served > progress.checkpoint) await expectInLog(tx, projection, partitions);
-    const upTo = laterPosition(progress.checkpoint, served);
-    // Events that processors have folded are below the horizon, and events that appends have folded are committed, so this statement sees
-    // all of them.
-    await progress.finish(tx, await eventsBetween(log, projection, progress.checkpoint, upTo), upTo);
-    if (!deadLettersAccepted) await refuseDeadLetters(tx, projection);
-    const ended = await deleteRebuild(tx, name, version, 'beside');
-    await forgetDifferences(tx, name, version);
-    if (ended) await forgetRecalled(tx, name, version, ended.requestedAt);
-    const anchor = ended?.anchor ?? null;
-    await adoptTable(tx, { name, version, tableName, checkpoint: upTo, anchor, codeFingerprint });
-    await forgetLeftOut(tx, before.tableName);
-    // Dead letters that were discarded during the rebuild may be among those it has kept.
-    await redeliverInherited(tx, { log, readSchema, projection }, 'where discarded');
-    await dropLater(tx, readSchema, before.tableName, oldTableSeconds);
-    await recordTransition(tx, {
-      name,
-      version,
-      from: before.state,
-      to: before.state === 'failed' ? 'ready' : before.state,
-      // Rows that were found to differ are rebuilt, so they are compared once more.
-      heldReason: before.heldBy === 'verification' ? null : before.heldReason,
-      actor,
-      reason: `rebuilt up to position ${upTo}${ended ? `${rebuiltFrom(ended)}, ${ended.eventsFolded} events folded` : ''}`,
-    });
-    await pointViews(tx, readSchema, [name]);
-  });
-}
-
-/**
- * The processors of a read store may have taken in events that the log has lost. Their next claims notice it, and give up their checkpoints. Until
- * then, the log may not be complete up to there.
- */
-async function expectInLog(
-  tx: Queryable,
-  { id, name, version }: Projection,
-  partitions: Awaited<ReturnType<typeof lockPartitions>>,
-): Promise<void> {
-  const log = tx.elsewhere?.log;
-  const last = partitions.find(({ checkpoint }) => checkpoint === furthest(partitions));
-  if (!log || !last || !(await isLastEventLost(log, last.checkpoint, last.anchor))) return;
-  const message = `${id}: its rows are of position ${last.checkpoint}, and the log has lost an event up to there.`;
-  throw new RefoldError('PROCESSOR_FENCED', message, { name, version });
-}
-
-/**
- * The last events may have added dead letters. The error then rolls back this transaction, and the rebuild's owner starts again, like one that was
- * fenced off.
- */
-async function refuseDeadLetters(tx: Queryable, projection: Projection): Promise<void> {
-  const held = await rebuildHeldByDeadLetters(tx, projection);
-  if (held === null) return;
-  const { id, name, version } = projection;
-  throw new RefoldError('PROCESSOR_FENCED', `${id}: its rebuild does not take over: ${held}`, { name, version });
-}
-
-/**
  * Lets the table of a rebuild that waits for an operator take over, with its dead letters.
  *
  * @throws RefoldError `INVALID_TRANSITION` if none waits
@@ -257,19 +163,4 @@ async function whyNotCancelled(tx: Queryable, name: string, version: number): Pr
   return inPlace
     ? `is being rebuilt in place: its old rows are gone, so there is nothing to go back to. It goes on by itself, also after a crash and with fixed code; 'refold status' shows how far it is.`
     : 'is not being rebuilt.';
-}
-
-async function eventsBetween(
-  log: EventLog,
-  { filter }: Projection,
-  from: BuildProgress['checkpoint'],
-  upTo: BuildProgress['checkpoint'],
-) {
-  const events = [];
-  for (let after = from; after < upTo; ) {
-    const page = await log.readAll({ after, upTo, filter, limit: 10_000 });
-    events.push(...page.events);
-    after = page.upTo;
-  }
-  return events;
 }

@@ -1,4 +1,5 @@
 import { RefoldError } from '../../errors.ts';
+import type { GlobalPosition } from '../../events/global-position.ts';
 import { furthest } from '../../projections/projection/partition.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
@@ -17,8 +18,9 @@ import {
   type TableSnapshot,
   type WhichSnapshot,
 } from '../../store/tables/table-snapshots.ts';
+import { closeGateBriefly, maxIdleMs } from '../versions/closed-gate.ts';
 import { expectVersion, refuseDistributed, refused, type TransitionReason } from '../versions/expect-version.ts';
-import { leaveInlineAtRest } from '../versions/leave-inline.ts';
+import { betweenAppends } from '../versions/leave-inline.ts';
 import { createVersionTables, dropVersionTable } from '../versions/version-tables.ts';
 
 export interface TakeSnapshotOptions {
@@ -31,34 +33,52 @@ export interface TakeSnapshotOptions {
 }
 
 /**
- * Copies a version's read table, its position and its dead letters as of one moment, while its processor continues. Appends leave an inline
- * version for that moment, and join it again.
+ * Copies a version's read table, its position and its dead letters as of one moment, while its processor continues. Of an inline version it is a
+ * moment between appends, which wait for some milliseconds.
  *
  * @throws RefoldError `INVALID_TRANSITION` if the version has no table; `DATABASE_ERROR` with `sqlState` 55P03 if it is inline and a
  *   transaction that has appended to it stays open
  */
 export async function takeSnapshot(options: TakeSnapshotOptions, step: TransitionReason): Promise<TableSnapshot> {
   const { db, name, version } = options;
-  for (;;) {
-    await leaveInlineAtRest(db, { name, version });
-    const taken = await db.transaction((tx) => copyTable(tx, options, step), { isolation: 'repeatable read' });
-    if (taken) return taken;
-  }
+  return betweenAppends(db, { name, version }, (isLive) =>
+    db.transaction(async (tx) => copyTable(tx, options, step, isLive ? await beginBetweenAppends(db, tx) : null), {
+      isolation: 'repeatable read',
+    }),
+  );
 }
 
-/** Returns undefined if appends fold into the version in the transaction's snapshot, because its table then has no single position. */
+/** Begins the snapshot of a transaction while no append is under way. Returns the position of everything in it. */
+function beginBetweenAppends(db: Database, reader: Queryable): Promise<GlobalPosition> {
+  return db.transaction(
+    async (tx) => {
+      const last = await closeGateBriefly(tx);
+      // Its first statement: the snapshot is that of this moment, and the appends go on.
+      await readVersion(reader, { name: '', version: 0 });
+      return last;
+    },
+    { idleTimeoutMs: maxIdleMs },
+  );
+}
+
+/**
+ * @param last the end of the log if the snapshot of the transaction began between appends; null if it did not
+ * @returns undefined if appends fold into the version, and its table has no single position in this snapshot
+ */
 async function copyTable(
   tx: Queryable,
   { readSchema, name, version, automatic = false }: TakeSnapshotOptions,
   step: TransitionReason,
+  last: GlobalPosition | null,
 ): Promise<TableSnapshot | undefined> {
   const found = await readVersion(tx, { name, version });
   if (!found) throw refused(name, version, `is not in the registry; 'refold status' lists the versions.`);
   if (found.state === 'retired' || found.state === 'failed')
     throw refused(name, version, `is ${found.state}; only a version that is maintained can have a snapshot taken.`);
   refuseDistributed(tx, found, 'a snapshot');
-  if (found.inline === 'live' || found.inline === 'leaving') return undefined;
-  if (furthest(found.partitions) > found.checkpoint)
+  if (found.inline === 'leaving' || (found.inline === 'live' && last === null)) return undefined;
+  const checkpoint = found.inline === 'live' && last !== null ? last : found.checkpoint;
+  if (furthest(found.partitions) > checkpoint)
     throw refused(
       name,
       version,
@@ -69,7 +89,7 @@ async function copyTable(
     version,
     readSchema,
     source: found.tableName,
-    checkpoint: found.checkpoint,
+    checkpoint,
     eventsFolded: await readEventsFolded(tx, name, version),
     tableFingerprint: found.tableFingerprint,
     codeFingerprint: found.codeFingerprint,

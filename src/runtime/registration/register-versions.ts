@@ -10,7 +10,7 @@ import { retryStopped } from '../../store/processors/stopped-processors.ts';
 import { answering } from '../../store/registry/all-registries.ts';
 import { currentCopies } from '../../store/registry/copies.ts';
 import { readDefinitions, resetVersion, updateDefinitions } from '../../store/registry/declared-versions.ts';
-import { declareInline, forgetInline, keepFromLive } from '../../store/registry/inline-versions.ts';
+import { becomeLiveIfEmpty, declareInline, forgetInline, keepFromLive } from '../../store/registry/inline-versions.ts';
 import { deleteRebuild } from '../../store/registry/rebuilds.ts';
 import { lockRegistry, type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
 import { recordTransition } from '../../store/registry/transitions.ts';
@@ -143,6 +143,10 @@ function register(options: RegisterOptions): Promise<string[]> {
       if (known?.state !== 'retired') await compareMode(tx, projection, known);
       if (known) await adjustPartitions(tx, projection, known, actor);
     }
+    await becomeLiveIfEmpty(
+      tx,
+      isNew.filter(({ mode, uniqueIndexes }) => mode === 'inline' && uniqueIndexes.length > 0),
+    );
     return warnings;
   });
 }

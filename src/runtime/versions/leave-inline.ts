@@ -5,7 +5,14 @@ import { readInlineHolders } from '../../store/inline/inline-locks.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { sqlStateOf } from '../../store/postgres/database-errors.ts';
 import type { Transaction } from '../../store/postgres/transaction.ts';
-import { announceLeave, keepFromLive, readInlineVersions, settleLeave } from '../../store/registry/inline-versions.ts';
+import {
+  announceLeave,
+  type InlineStatus,
+  keepFromLive,
+  readInlineVersions,
+  settleLeave,
+} from '../../store/registry/inline-versions.ts';
+import { isGateFree } from './closed-gate.ts';
 
 type Version = Pick<Projection, 'name' | 'version'>;
 
@@ -21,24 +28,36 @@ const lookMilliseconds = 10;
  *   five seconds. The version still leaves when that transaction ends.
  */
 export async function leaveInline(db: Database, { name, version }: Version): Promise<void> {
-  if (!(await isInline(db, { name, version }))) return;
+  if (((await statusOf(db, { name, version })) ?? 'building') === 'building') return;
   await announceLeave(db, name, version);
   await untilOver(db, { name, version }, () => settleLeave(db, name, version));
 }
 
 /**
- * Like {@link leaveInline}, but announces nothing until the transactions that fold into the version now have ended.
+ * Runs work that closes the gate for a moment, and repeats it while running appends keep it open. The version stays live. If it is leaving the
+ * appends, that ends first.
  *
- * @throws RefoldError like `leaveInline`; then the version stays live
+ * @param work returns undefined if the version is leaving by now, and does nothing before it has closed the gate
+ * @throws RefoldError like {@link leaveInline}
  */
-export async function leaveInlineAtRest(db: Database, of: Version): Promise<void> {
-  if (!(await isInline(db, of))) return;
-  const before = await readInlineHolders(db, idOf(of));
+export async function betweenAppends<T>(
+  db: Database,
+  of: Version,
+  work: (isLive: boolean) => Promise<T | undefined>,
+): Promise<T> {
+  let done: { readonly result: T } | undefined;
   await untilOver(db, of, async () => {
-    const now = await readInlineHolders(db, idOf(of));
-    return !now.some(({ transaction }) => before.some((one) => one.transaction === transaction));
+    const status = await statusOf(db, of);
+    if (status === 'leaving') await leaveInline(db, of);
+    if (status === 'live' && !(await isGateFree(db))) return false;
+    const result = await work(status === 'live').catch((error: unknown) => {
+      if (status === 'live' && isHeld(error)) return undefined;
+      throw error;
+    });
+    if (result !== undefined) done = { result };
+    return done !== undefined;
   });
-  await leaveInline(db, of);
+  return (done as unknown as { readonly result: T }).result; // it ends when there is one
 }
 
 /**
@@ -62,9 +81,8 @@ export async function withoutAppends<T>(
   }
 }
 
-async function isInline(db: Database, { name, version }: Version): Promise<boolean> {
-  const known = (await readInlineVersions(db)).find((one) => one.name === name && one.version === version);
-  return known !== undefined && known.status !== 'building';
+async function statusOf(db: Database, { name, version }: Version): Promise<InlineStatus | undefined> {
+  return (await readInlineVersions(db)).find((one) => one.name === name && one.version === version)?.status;
 }
 
 async function untilOver(db: Database, of: Version, look: () => Promise<boolean>): Promise<void> {

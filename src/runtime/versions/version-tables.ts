@@ -99,8 +99,15 @@ const viewLockTimeout = '100ms';
 /**
  * Points the stable views of projections at the tables of their highest active versions. Returns false if others read one of them: the step
  * goes on without it, and the view follows later (`follow-views.ts`).
+ *
+ * @param replaced a table that another one will replace before the transaction ends
  */
-export async function pointViews(tx: Queryable, readSchema: string, names: readonly string[]): Promise<boolean> {
+export async function pointViews(
+  tx: Queryable,
+  readSchema: string,
+  names: readonly string[],
+  replaced: { readonly from: string; readonly to: string } | null = null,
+): Promise<boolean> {
   await lockViews(tx, names);
   const tables = await highestActiveTables(tx, names);
   const move = (moved: readonly string[]) =>
@@ -109,7 +116,10 @@ export async function pointViews(tx: Queryable, readSchema: string, names: reado
       await moveViews(
         tx,
         readSchema,
-        moved.map((name) => ({ name, tableName: tables.get(name) ?? null })),
+        moved.map((name) => {
+          const tableName = tables.get(name) ?? null;
+          return { name, tableName: replaced && tableName === replaced.from ? replaced.to : tableName };
+        }),
       );
       return true;
     }).catch((error: unknown) => {

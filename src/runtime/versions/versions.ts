@@ -10,6 +10,7 @@ import type {
   VersionState,
 } from '../../projections/projection/version-map.ts';
 import { byVersion, currentCopies } from '../../store/registry/copies.ts';
+import { uncheckedText } from '../../store/registry/inline-versions.ts';
 import { registryChannel } from '../../store/registry/transitions.ts';
 import { createSharedRun } from '../scheduling/shared-run.ts';
 import {
@@ -28,6 +29,8 @@ export interface VersionView {
   stateOf(name: string, version: number): VersionState | undefined;
   /** The versions, for example `cart_summary@2`, whose processor has stopped at an event. */
   stopped(): ReadonlySet<string>;
+  /** By version id, why appends are refused: nothing checks its unique values. */
+  unchecked(): ReadonlyMap<string, string>;
   /** Whether an operator has paused the version: nobody maintains it. */
   isPaused(name: string, version: number): boolean;
   /** Whether the version's rows commit with appends now: it is live, or about to leave them. */
@@ -220,6 +223,8 @@ function viewOf(
     // As last read: whether a processor has stopped is no change of the map.
     stopped: () =>
       new Set(all().flatMap(({ name, version, status }) => (status === 'stopped' ? [`${name}@${version}`] : []))),
+    unchecked: () =>
+      new Map(all().flatMap((one) => uncheckedText(one).map((text) => [`${one.name}@${one.version}`, text]))),
     isJoined: ({ id }) => !['building', undefined].includes(byId().get(id)?.inline ?? undefined),
     isPaused: (name, version) => byId().get(`${name}@${version}`)?.paused != null,
     partitionsOf: ({ id, partitions }) => byId().get(id)?.partitions.length ?? partitions,
@@ -237,7 +242,7 @@ function whatMatters(copies: readonly StoredVersion[]): string {
     copies.map(({ name, version, state, paused, tableName, generation, partitions, ...entry }) => [
       ...[name, version, state, paused, tableName, generation, partitions.length],
       ...[entry.store, entry.arrivingFrom, entry.movedTo],
-      ...[entry.inline, entry.canary, entry.shadow, entry.error?.code === tableAltered],
+      ...[entry.inline, entry.unchecked, entry.canary, entry.shadow, entry.error?.code === tableAltered],
     ]),
   );
 }

@@ -3,7 +3,7 @@ import type { CheckedAppend } from '../log/append-request.ts';
 import type { AppendOutcome } from '../log/append-statement.ts';
 import { isOutage, sqlStateOf } from '../postgres/database-errors.ts';
 import { createHeldAppends, type HeldAppendsOptions, joinedLockMs } from './held-appends.ts';
-import { fitting, type Waiting } from './waiting-appends.ts';
+import { fitting, isUnchecked, type Waiting } from './waiting-appends.ts';
 
 export interface AppendQueueOptions {
   /** The maximum of appends in one statement. @default 256 */
@@ -103,6 +103,11 @@ export function createAppendQueue(
       );
       for (const [index, outcome] of outcomes.entries()) batch[index]?.resolve(outcome);
     } catch (error) {
+      const checked = batch.filter((one) => !isUnchecked(one, error));
+      if (checked.length < batch.length) {
+        for (const one of batch) if (!checked.includes(one)) one.reject(error);
+        return checked.length > 0 ? settle(checked, attempt) : undefined;
+      }
       const isLocked = lockStates.has(sqlStateOf(error));
       if (isLocked && onLocked) return onLocked();
       const free = isLocked ? await held.keepHeld(batch, since) : batch;

@@ -29,6 +29,13 @@ export function fitting(waiting: readonly Waiting[], maxBatch: number): number {
   return tooMany < 0 ? waiting.length : tooMany;
 }
 
+/** Whether an error says that the unique values of this append can't be checked. The others of its batch need not wait. */
+export function isUnchecked({ checked }: Waiting, error: unknown): boolean {
+  if (!(error instanceof RefoldError) || error.code !== 'UNIQUE_CHECK_UNAVAILABLE') return false;
+  const { types } = error.fields;
+  return Array.isArray(types) && checked.events.some(({ family, type }) => types.includes(`${family}.${type}`));
+}
+
 /** The error of an append that has waited in vain for this lock. */
 export function lockedError({ checked, since = performance.now() }: Waiting, { kind, what }: AppendLock): RefoldError {
   const streams = checked.prepared.parts.map(({ family, streamId }) => ({ family, streamId }));

@@ -23,6 +23,10 @@ export function translateDatabaseError(error: unknown, url: string): RefoldError
   if (cause instanceof pg.DatabaseError) {
     const { code, constraint, table, column } = cause;
     if (code === historyChanged) return new RefoldError('HISTORY_CHANGED', cause.message, {}, { cause });
+    if (code === unchecked) {
+      const fields = { types: JSON.parse(cause.detail ?? '[]') };
+      return new RefoldError('UNIQUE_CHECK_UNAVAILABLE', `${cause.message} ${cause.hint}`, fields, { cause });
+    }
     // For a refused row, the detail quotes the row.
     const detail = /^2[23]/.test(code ?? '') ? undefined : cause.detail;
     const wayOut = serverFaults[code ?? ''];
@@ -48,6 +52,9 @@ export function isServerFault(error: unknown): boolean {
 
 /** Raised by Refold's SQL functions if the log's history differs from what the caller expects. */
 const historyChanged = 'RF001';
+
+/** Raised by `refold.refuse_unchecked`. The detail is a JSON list of the event types that can't be appended. */
+const unchecked = 'RF002';
 
 /** Whether an error means that no session could be opened, that it was lost, or that it is unusable. */
 export function isConnectionLoss(error: unknown): boolean {

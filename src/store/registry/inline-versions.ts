@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { lastingFilter } from '../../events/event-names.ts';
+import { storedFilter } from '../../events/event-names.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import { sqlStateOf } from '../postgres/database-errors.ts';
@@ -30,6 +30,64 @@ export function inlineStatus(row: string): string {
         end`;
 }
 
+/** Unique values that nothing checks at the moment. */
+export interface UncheckedRule {
+  readonly since: string;
+  /** The event types whose appends are refused, such as `account.Opened`, by their names in the log. */
+  readonly types: readonly string[];
+  /** Whose appends are refused: everybody's, or only those of processes that declare the version, because it was never live. */
+  readonly of: 'all' | 'declaring';
+}
+
+/** The rule that ends if a version is forgotten: no other version of the projection has its unique columns. Null if none ends. */
+export async function readEndingRule(
+  db: Queryable,
+  name: string,
+  version: number,
+): Promise<{ readonly columns: readonly string[]; readonly types: readonly string[] } | null> {
+  const [row] = await run(
+    db,
+    sql<{ columns: string[]; types: string[] }>`
+      select unique_columns as columns, types
+      from refold.inline_versions as own
+      where name = ${name}
+        and version = ${version}
+        and rule <> 'pending'
+        and not exists (
+          select
+          from refold.inline_versions as other
+          where other.name = own.name and other.version <> own.version and other.unique_columns @> own.unique_columns
+        )`,
+  );
+  return row ?? null;
+}
+
+/** SQL for the {@link UncheckedRule} of a row of `refold.inline_versions` as JSON, or null. */
+export function uncheckedRule(row: string): string {
+  return `case
+          when ${row}.rule in ('declared', 'in force') and ${inlineStatus(row)} <> 'live'
+          then json_build_object(
+            'since', ${row}.changed_at,
+            'types', ${row}.types,
+            'of', case ${row}.rule when 'declared' then 'declaring' else 'all' end
+          )
+        end`;
+}
+
+/** Whose appends are refused because nothing checks the unique values of the version, since when, and what it waits for. None if they are checked. */
+export function uncheckedText({
+  name,
+  version,
+  unchecked,
+}: Pick<InlineVersion, 'name' | 'version'> & { readonly unchecked: UncheckedRule | null }): string[] {
+  if (!unchecked) return [];
+  const { since, types, of } = unchecked;
+  const writers = of === 'all' ? '' : ` by processes that declare ${name}@${version}`;
+  return [
+    `unique rule of ${name}@${version} is not being checked: appends of ${types.join(', ')}${writers} are refused since ${since}. It is checked again when the version commits with appends (inline: live).`,
+  ];
+}
+
 export function readInlineVersions(db: Queryable): Promise<InlineVersion[]> {
   return db.query<InlineVersion>({
     name: 'read inline versions',
@@ -43,17 +101,55 @@ export function readInlineVersions(db: Queryable): Promise<InlineVersion[]> {
   });
 }
 
-/** Makes the version known to appends, as `building`. If they know it already, its status stays. */
+/**
+ * Makes the version known to appends, as `building`. If they know it already, its status stays. Its unique values are a rule for appends from now
+ * on, or from its activation if the active version lacks the rule.
+ */
 export async function declareInline(db: Queryable, projection: Projection): Promise<void> {
   const { id, name, version } = projection;
-  const families = lastingFilter(projection.families, projection.filter).map(({ family }) => family);
+  const filter = storedFilter(projection.families, projection.filter);
+  const families = filter.map(({ family }) => family);
+  const types = filter.flatMap((entry) => entry.types.map((type) => `${entry.family}.${type}`));
   await run(
     db,
-    refoldTables
-      .insertInto('refold.inline_versions')
-      .values({ name, version, families, lock_key: inlineVersionLockKey(id) })
-      .onConflict((same) => same.columns(['name', 'version']).doUpdateSet({ families })),
+    sql`
+      insert into refold.inline_versions as known (name, version, families, types, unique_columns, lock_key, rule)
+      select name, version, families, types, unique_columns, lock_key, case
+        when unique_columns is null then null
+        when exists (
+          select
+          from refold.projections as active
+          left join refold.inline_versions as other using (name, version)
+          where active.name = declared.name
+            and active.state = 'active'
+            and (active.version = declared.version) is not true
+            and (other.unique_columns @> declared.unique_columns) is not true
+        ) and not exists (
+          select
+          from refold.projections as own
+          where own.name = declared.name and own.version = declared.version and own.state = 'active'
+        ) then 'pending'
+        else 'declared'
+      end
+      from (
+        values (
+          ${name}, ${version}::int, ${families}::text[], ${types}::text[], ${uniqueColumnsOf(projection)}::text[],
+          ${inlineVersionLockKey(id)}::bigint
+        )
+      ) as declared (name, version, families, types, unique_columns, lock_key)
+      on conflict (name, version) do update set
+        families = excluded.families,
+        types = excluded.types,
+        unique_columns = excluded.unique_columns,
+        rule = case
+          when excluded.unique_columns is null then null
+          else coalesce(known.rule, case when known.status = 'live' and excluded.rule = 'declared' then 'in force' else excluded.rule end)
+        end`,
   );
+}
+
+function uniqueColumnsOf({ uniqueIndexes }: Projection): readonly string[] | null {
+  return uniqueIndexes.length === 0 ? null : uniqueIndexes.map((columns) => columns.join(' within '));
 }
 
 /** Makes appends forget the version. If it is live, call {@link announceLeave} first, unless no process maintains it any more. */
@@ -144,6 +240,24 @@ export async function becomeLive(
       )
       select nextval('refold.inline_lives'), pg_notify('refold_registry', ${name}::text || '@' || ${version}::text)`,
   );
+}
+
+/**
+ * Makes new versions live at once if the log is empty: there is nothing to fold, so no append goes without them. Does nothing if appends are under
+ * way; the versions then become live like any other.
+ */
+export async function becomeLiveIfEmpty(
+  tx: Queryable,
+  versions: readonly { readonly name: string; readonly version: number }[],
+): Promise<void> {
+  if (versions.length === 0) return;
+  const { free } = await runForOne(
+    tx,
+    sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${inlineGateKey}) as free`,
+  );
+  const last = await readLast(tx);
+  if (!free || last > 0n) return;
+  for (const { name, version } of versions) await becomeLive(tx, name, version, last);
 }
 
 /** The highest assigned position. If the gate is closed or the version is held, all its events up to there are committed or rolled back. */

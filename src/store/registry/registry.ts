@@ -5,7 +5,7 @@ import type { CanaryRule, VersionState } from '../../projections/projection/vers
 import { readFloors } from '../processors/partitions.ts';
 import { type ColumnsOf, type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
 import type { ProcessorError, ProcessorRetry, StoredFloors } from '../statements/stored-json.ts';
-import { type InlineStatus, inlineStatus } from './inline-versions.ts';
+import { type InlineStatus, inlineStatus, type UncheckedRule, uncheckedRule } from './inline-versions.ts';
 import { type Pause, pauseSql, type StoredPause } from './pauses.ts';
 
 /** A version in the registry, with its processors. */
@@ -29,6 +29,8 @@ export interface RegisteredVersion
   readonly startsAfter: GlobalPosition;
   /** Whether appends fold into it; null for an async version. */
   readonly inline: InlineStatus | null;
+  /** Its unique values, if they are a rule for appends and nothing checks them at the moment. */
+  readonly unchecked: UncheckedRule | null;
   /** The clients that it serves while it is ready; null if there is no canary. */
   readonly canary: CanaryRule | null;
   /** The running comparison with live queries; null if there is none. */
@@ -115,6 +117,7 @@ export function registryText(ofName: string): string {
     moved_to as "movedTo",
     ${pauseSql} as paused,
     case when inline.name is not null then ${inlineStatus('inline')} end as inline,
+    ${uncheckedRule('inline')} as unchecked,
     case
       when canary.name is not null then json_build_object(
         'percent', percent,

@@ -137,6 +137,10 @@ interface InlineVersionsTable {
   families: Texts;
   lock_key: Int8;
   passed_at: string | null;
+  types: Generated<Texts>;
+  unique_columns: Texts | null;
+  rule: 'pending' | 'declared' | 'in force' | null;
+  changed_at: Generated<string>;
 }
 
 interface LagTable {

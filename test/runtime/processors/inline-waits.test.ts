@@ -90,7 +90,8 @@ const nothingLeft = async ({ db }: Runtime) => (await readRebuilds(db)).length =
 const steps: Record<string, OperatorStep> = {
   'a rebuild': {
     begin: ({ db }) => requestRebuild(db, inlineBalance, readSchema, step),
-    waiting: isLeaving(),
+    // It takes over between appends: the version stays live.
+    waiting: async ({ db }) => (await readRebuilds(db)).some(({ eventsFolded }) => eventsFolded > 0n),
     ended: nothingLeft,
   },
   'a rebuild in place': { begin: (runtime) => rebuildInPlace(inPlace(runtime), step), waiting: isLeaving() },
@@ -183,12 +184,12 @@ test('an append that began before a version left the appends, and got its row lo
       });
       return waiting.length > 0;
     });
-    await requestRebuild(runtime.db, inlineBalance, readSchema, step);
+    const leaving = leaveInline(runtime.db, inlineBalance);
+    leaving.catch(() => {}); // awaited below
     await until(() => isLeaving()(runtime));
-    return [append];
+    return [append, leaving];
   });
   await Promise.all(behindIt);
-  await until(() => nothingLeft(runtime));
   await untilLive(runtime, inlineBalance);
   await expectRight(runtime, inlineBalance);
   const rows = await storedTable(runtime.db, runtime.versions.stored(inlineBalance));

@@ -91,6 +91,8 @@ test('a statement of the builder knows the types of its rows, and JSON and array
     refoldTables.insertInto('refold.inline_versions').values({ name: 'parcel', version: 1, families, lock_key: 5 }),
   );
   const [inline] = await run(db, refoldTables.selectFrom('refold.inline_versions').selectAll());
-  expect(inline).toEqual({ name: 'parcel', version: 1, status: 'building', families, lock_key: 5n, passed_at: null });
+  const byDefault = { types: [], unique_columns: null, rule: null, changed_at: expect.any(String) };
+  const parcel = { name: 'parcel', version: 1, status: 'building', families, lock_key: 5n, passed_at: null };
+  expect(inline).toEqual({ ...parcel, ...byDefault });
   expectTypeOf(inline?.status).toEqualTypeOf<'building' | 'live' | undefined>();
 });
