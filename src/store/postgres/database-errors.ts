@@ -54,7 +54,7 @@ export function isServerFault(error: unknown): boolean {
 const historyChanged = 'RF001';
 
 /** Raised by `refold.refuse_unchecked`. The detail is a JSON list of the event types that can't be appended. */
-const unchecked = 'RF002';
+const unchecked = 'RF003';
 
 /** Whether an error means that no session could be opened, that it was lost, or that it is unusable. */
 export function isConnectionLoss(error: unknown): boolean {
