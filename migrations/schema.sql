@@ -1927,7 +1927,7 @@ begin
     )
   end
     using
-      errcode = 'RF002',
+      errcode = 'RF003',
       detail = to_json(refused)::text,
       hint = case
         when found.live then format('Append these events in a process that declares %s; an older program needs the release that does. Event types: %s.', found.id, array_to_string(refused, ', '))
