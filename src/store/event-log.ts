@@ -247,8 +247,7 @@ export function createEventLog(
 
   async function alone(target: Queryable, one: CheckedAppend): Promise<AppendOutcome> {
     if (inline?.concerns([one])) return inline.appendWithin(target, one);
-    const [outcome] = await appendBatch(target, [one.prepared]);
-    return outcome as AppendOutcome; // one outcome for each append
+    return (await appendBatch(target, [one.prepared]))[0] as AppendOutcome; // one outcome for each append
   }
 
   return {
