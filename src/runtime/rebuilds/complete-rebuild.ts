@@ -55,7 +55,7 @@ export async function completeRebuild(options: CompleteRebuildOptions): Promise<
   return betweenAppends(db, projection, async (isLive) => {
     const left = { after: progress.checkpoint, filter: projection.filter, limit: Number(maxLeft) + 1 };
     if (isLive && (await log.readTail(left)).events.length > maxLeft) return false;
-    return db.transaction(
+    const completing = db.transaction(
       async (tx) => {
         if ((await keepFromLive(tx, projection.name, projection.version)) === isLive) return undefined;
         const before = await expectVersion(tx, projection.name, projection.version);
@@ -76,8 +76,9 @@ export async function completeRebuild(options: CompleteRebuildOptions): Promise<
         await pointViews(tx, readSchema, [projection.name], replaced);
         const upTo = await closeGateBriefly(tx);
         const tail = await log.readTail(left, tx);
-        if (tail.horizon < upTo) return undefined; // a transaction that began to write before the gate existed
-        if (tail.events.length > maxLeft) return false;
+        // A transaction that began to write before the gate existed.
+        if (tail.horizon < upTo) throw new NotYet(undefined);
+        if (tail.events.length > maxLeft) throw new NotYet(false);
         await takeOver(tx, options, { before, events: tail.events, upTo }).catch((error: unknown) => {
           if (isHeld(error)) throw fencedBy(projection, error);
           throw error;
@@ -86,7 +87,21 @@ export async function completeRebuild(options: CompleteRebuildOptions): Promise<
       },
       isLive ? { idleTimeoutMs: maxIdleMs } : {},
     );
+    return completing.catch((error: unknown) => {
+      if (error instanceof NotYet) return error.result;
+      throw error;
+    });
   });
+}
+
+/** Rolls back what was prepared. */
+class NotYet extends Error {
+  readonly result: false | undefined;
+
+  constructor(result: false | undefined) {
+    super('not yet');
+    this.result = result;
+  }
 }
 
 async function takeOver(
