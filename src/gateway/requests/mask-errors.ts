@@ -6,7 +6,7 @@ import { ConcurrencyConflict, InvalidInput, RefoldError, type RefoldErrorCode } 
 import { isVersionUnknown } from '../../events/read-payload.ts';
 import { isOutage, isServerFault, isTableError } from '../../store/postgres/database-errors.ts';
 import { restatedError } from './restated-error.ts';
-import { tellWritten } from './written-before.ts';
+import { addWritten } from './written-before.ts';
 
 type PublicExtensions = (error: RefoldError) => Record<string, unknown>;
 
@@ -57,7 +57,7 @@ export interface ErrorMaskOptions {
 
 /** Converts errors into what may leave the process: expected ones with their code, the others masked and logged with an id. */
 export function createErrorMask({ logger, hints, onTableError }: ErrorMaskOptions): (error: unknown) => GraphQLError {
-  return (error) => tellWritten(error, publicError(error));
+  return (error) => addWritten(error, publicError(error));
 
   function publicError(error: unknown): GraphQLError {
     const located = error instanceof GraphQLError ? error : undefined;

@@ -45,24 +45,28 @@ export function createWrittenFields(): WrittenFields {
 }
 
 /**
- * Completes what a client is told of an error, if the mutation has written before: nobody may conclude that nothing was done, and send it
- * again. `told`: the error without that.
+ * Adds to an error that the mutation has written before: nobody may conclude that nothing was done, and send it again. `publicError` is what the
+ * client would get otherwise.
  */
-export function tellWritten(error: unknown, told: GraphQLError): GraphQLError {
+export function addWritten(error: unknown, publicError: GraphQLError): GraphQLError {
   const written = error instanceof GraphQLError ? marked.get(error) : undefined;
-  if (!written) return told;
+  if (!written) return publicError;
   const { position, isOwn } = written;
-  const { retriable, unexpected: _, ...extensions } = told.extensions;
-  const callsUndone = retriable === true || undone.has(String(extensions.code));
+  const { message } = publicError;
+  const { retriable, unexpected: _, ...extensions } = publicError.extensions;
+  const code = String(extensions.code);
+  const meansUndone = retriable === true || undone.has(code);
   // Its own command was not done. Only the operation as a whole must not be sent again.
   if (!isOwn)
-    return callsUndone ? restatedError(told, told.message, { ...told.extensions, operationWritten: position }) : told;
-  if (!callsUndone) {
-    const message = `${told.message} The command was written, at position ${position}.`;
-    return restatedError(told, message, { ...extensions, written: position });
+    return meansUndone
+      ? restatedError(publicError, message, { ...publicError.extensions, operationWritten: position })
+      : publicError;
+  if (!meansUndone) {
+    const restated = `${message} The command was written, at position ${position}.`;
+    return restatedError(publicError, restated, { ...extensions, written: position });
   }
-  const message = `The command was written, at position ${position}, and what followed failed: ${reasons[String(extensions.code)] ?? extensions.code}. Do not send it again; read its result later.`;
-  return restatedError(told, message, { code: 'PARTLY_DONE', written: position, reason: extensions.code });
+  const restated = `The command was written, at position ${position}, and what followed failed: ${reasons[code] ?? code}. Do not send it again; read its result later.`;
+  return restatedError(publicError, restated, { code: 'PARTLY_DONE', written: position, reason: code });
 }
 
 /** Codes after which clients may send an operation again, because nothing was done. */
