@@ -1,11 +1,12 @@
 import type { refoldCodes } from './error-codes.ts';
+import { errorOf, storedText } from './thrown.ts';
 
 /** Stable codes of every error that Refold throws. Decide by code or `instanceof`, never by message text. See docs/errors.md. */
 export type RefoldErrorCode = keyof typeof refoldCodes;
 
 /**
  * The one error family of Refold. `fields` holds what a program needs to act on the error (names, versions, positions). The message says
- * what was expected, what was found and what to do.
+ * what was expected, what was found and what to do. Message and cause can always be stored and logged, whatever the application has thrown.
  */
 export class RefoldError<Code extends RefoldErrorCode = RefoldErrorCode> extends Error {
   override readonly name: string = 'RefoldError';
@@ -13,7 +14,10 @@ export class RefoldError<Code extends RefoldErrorCode = RefoldErrorCode> extends
   readonly fields: Readonly<Record<string, unknown>>;
 
   constructor(code: Code, message: string, fields: Record<string, unknown> = {}, options?: { cause?: unknown }) {
-    super(message, options);
+    super(
+      storedText(message),
+      options && { ...options, ...(options.cause === undefined ? {} : { cause: errorOf(options.cause) }) },
+    );
     this.code = code;
     this.fields = fields;
   }

@@ -1,5 +1,6 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { RefoldError } from '../errors.ts';
+import { reasonOf, withoutTraps } from '../thrown.ts';
 import type { RecordedEvent } from './event.ts';
 import { type EventFamily, inputIssues, payloadVersion, upcast } from './event-family.ts';
 
@@ -26,7 +27,8 @@ export function readPayload(event: UnreadEvent, family: EventFamily, stored: unk
   try {
     if (event.payloadVersion > payloadVersion(family, event.type)) throw versionUnknown(family, event);
     event.payload = upcast(family, event.type, event.payloadVersion, stored);
-  } catch (error) {
+  } catch (thrown) {
+    const error = withoutTraps(thrown);
     const known = isVersionUnknown(error) ? error : upcastFailed(family, event, error);
     unreadableEvents.set(event, { error: known, stored });
     Object.defineProperty(event, 'payload', {
@@ -102,7 +104,7 @@ export function versionUnknown(
 
 function upcastFailed(family: EventFamily, event: EventPlace, cause: unknown): RefoldError<'UPCAST_FAILED'> {
   const { type, position, streamId, payloadVersion: version } = event;
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = reasonOf(cause);
   return new RefoldError(
     'UPCAST_FAILED',
     `An upcaster of '${type}' of ${family.name} failed at position ${position} (stream '${streamId}', payload version ${version}): ${reason}`,

@@ -14,6 +14,7 @@ import { addShadowResult, type ShadowResult } from '../store/registry/shadows.ts
 import { createPollTimer } from '../store/server/poll-timer.ts';
 import { checkServer } from '../store/server/server-check.ts';
 import { checkSessions } from '../store/server/session-check.ts';
+import { reasonOf } from '../thrown.ts';
 import type { SchemaEvolution } from './activation/schema-evolution.ts';
 import type { ExecuteOptions, ExecuteResult } from './commands/command-handler.ts';
 import { createSnapshotWriter } from './commands/snapshot-writer.ts';
@@ -140,7 +141,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     for (const warning of warnings) logger.warn(warning);
 
     const snapshots = createSnapshotWriter(db, (error) =>
-      logger.error({ err: error }, `a snapshot of a stream was not kept. ${String(error)}`),
+      logger.error({ err: error }, `a snapshot of a stream was not kept. ${reasonOf(error)}`),
     );
     stops.push(() => snapshots.stop());
     const turns = createStreamTurns();

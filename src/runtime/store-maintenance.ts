@@ -3,6 +3,7 @@ import type { Maintained } from '../config/maintained.ts';
 import { defaultStore, type Projection } from '../projections/projection/projection.ts';
 import { isOutage } from '../store/postgres/database-errors.ts';
 import type { ReadStore } from '../store/read-store.ts';
+import { reasonOf } from '../thrown.ts';
 import { type MaintenanceOptions, startMaintenance } from './maintenance.ts';
 import { createDatabaseWatch } from './ownership/database-watch.ts';
 import { createOutages } from './ownership/outages.ts';
@@ -128,7 +129,7 @@ export function maintainStoreApart(
 function logRefusal(logger: Logger, { name }: ReadStore): (error: unknown) => void {
   const logged = new Set<string>();
   return (error) => {
-    const text = `the versions of the read store '${name}' can't be registered; trying again. ${String(error)}`;
+    const text = `the versions of the read store '${name}' can't be registered; trying again. ${reasonOf(error)}`;
     if (isOutage(error)) logger.warn({ err: error }, text);
     else if (!logged.has(text)) logger.error({ err: error }, text);
     logged.add(text);

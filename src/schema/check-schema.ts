@@ -3,6 +3,7 @@ import type { Config } from '../config/define-config.ts';
 import { invalidDeclaration } from '../errors.ts';
 import type { Projection } from '../projections/projection/projection.ts';
 import type { VersionMap } from '../projections/projection/version-map.ts';
+import { reasonOf } from '../thrown.ts';
 import { schemaDiff } from './analysis/schema-diff.ts';
 import { buildSchema, schemaOptionsOf } from './build-schema.ts';
 
@@ -73,7 +74,7 @@ function repeated(buildAgain: () => GraphQLSchema): GraphQLSchema {
   try {
     return buildAgain();
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message.replace(/^extendSchema: /, '') : String(cause);
+    const reason = reasonOf(cause).replace(/^extendSchema: /, '');
     throw notRepeatable(`it worked, but not when it was called again: ${reason}`);
   }
 }

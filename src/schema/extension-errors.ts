@@ -1,6 +1,7 @@
 import { PothosError } from '@pothos/core';
 import { type GraphQLSchema, validateSchema } from 'graphql';
 import { invalidDeclaration, RefoldError } from '../errors.ts';
+import { reasonOf } from '../thrown.ts';
 import type { TypeNames } from './builder/type-names.ts';
 
 /**
@@ -20,7 +21,7 @@ function worded(names: TypeNames, build: () => GraphQLSchema): GraphQLSchema {
     return build();
   } catch (error) {
     if (error instanceof RefoldError) throw error;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = reasonOf(error);
     if (!(error instanceof PothosError)) throw refusal(`it failed: ${message}`, error);
     throw refusal(wayOut(message, names) ?? `Pothos refuses it. ${message}`, error);
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { Command } from '../commands/define-command.ts';
 import type { HandlerResult, Reactor } from '../reactors/reactor.ts';
 import type { Wait } from '../store/reactors/reactor-instances.ts';
+import { reasonOf } from '../thrown.ts';
 import { expectSame } from './expect-same.ts';
 import type { InMemoryAppend } from './in-memory-log.ts';
 import { type ExecutedStep, type GivenOutcomes, runReactor, type StepOutcome, type TestMoment } from './reactor-run.ts';
@@ -95,7 +96,7 @@ function reaction(reactor: Reactor, outcomes: GivenOutcomes, moments: readonly T
     async thenFails(message) {
       const { error } = await run();
       assert.ok(error !== undefined, `Expected ${reactor.name} to fail, but it handled all events.`);
-      const found = error instanceof Error ? error.message : String(error);
+      const found = reasonOf(error);
       if (typeof message === 'string') assert.equal(found, message);
       else if (message) assert.match(found, message);
     },

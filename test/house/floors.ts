@@ -5,6 +5,7 @@ import { rooms } from './rooms.ts';
 const floors: Readonly<Record<string, number>> = {
   'errors.ts': 0,
   'error-codes.ts': 0,
+  'thrown.ts': 0,
   'tracing.ts': 0,
   'access.ts': 1,
   events: 1,

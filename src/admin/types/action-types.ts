@@ -4,6 +4,7 @@ import { globalPosition } from '../../events/global-position.ts';
 import type { Action, Done } from '../../runtime/actions/action.ts';
 import type { Preview as Previewed } from '../../runtime/actions/actions.ts';
 import type { LetterFilter } from '../../store/browsing/browse-letters.ts';
+import { reasonOf } from '../../thrown.ts';
 import { builder } from './builder.ts';
 import { isLetterPlace, placeAt } from './cursors.ts';
 import { Reactor } from './reactor-types.ts';
@@ -193,7 +194,7 @@ export function positionOf(text: string) {
   try {
     return globalPosition(text);
   } catch (error) {
-    throw new RefoldError('BAD_USER_INPUT', error instanceof Error ? error.message : String(error));
+    throw new RefoldError('BAD_USER_INPUT', reasonOf(error));
   }
 }
 

@@ -4,6 +4,7 @@ import { closest } from '../../events/closest.ts';
 import { beginning, earlierPosition, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import type { EventSearch } from '../../store/browsing/search-events.ts';
 import { searchedTypes } from '../../store/browsing/searched-types.ts';
+import { reasonOf } from '../../thrown.ts';
 import type { Operation } from '../shared/open-operation.ts';
 
 /** The arguments that choose events. */
@@ -88,7 +89,7 @@ export function positionOf(argument: string, text: string): GlobalPosition {
   try {
     return globalPosition(text);
   } catch (error) {
-    throw new RefoldError('INVALID_CONFIG', `${argument}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new RefoldError('INVALID_CONFIG', `${argument}: ${reasonOf(error)}`);
   }
 }
 

@@ -3,6 +3,7 @@ import { RefoldError } from '../../errors.ts';
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import type { ReactorOperations } from '../../runtime/reactors/reactor-operations.ts';
 import type { TransitionReason } from '../../runtime/versions/expect-version.ts';
+import { reasonOf } from '../../thrown.ts';
 import { reactorsToText, waitingToText } from '../monitoring/reactor-status.ts';
 import { act, type RemoteAction } from '../remote/remote-action.ts';
 import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
@@ -247,7 +248,7 @@ function positionOf(text: string): GlobalPosition {
   try {
     return globalPosition(text);
   } catch (error) {
-    throw new RefoldError('INVALID_CONFIG', error instanceof Error ? error.message : String(error));
+    throw new RefoldError('INVALID_CONFIG', reasonOf(error));
   }
 }
 

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
 import { RefoldError, type RefoldErrorCode } from '../../errors.ts';
+import { reasonOf } from '../../thrown.ts';
 
 /** The admin API of a running gateway. */
 export interface RemoteApi {
@@ -36,7 +37,12 @@ export function openRemote(address: string): RemoteApi {
     const body = JSON.stringify({ query: document, variables });
     const response = await fetch(endpoint, { method: 'POST', headers, body, redirect: 'error' }).catch(
       (cause: unknown) => {
-        throw new RefoldError('DATABASE_UNAVAILABLE', `'${base}' does not respond: ${reasonOf(cause)}`, {}, { cause });
+        throw new RefoldError(
+          'DATABASE_UNAVAILABLE',
+          `'${base}' does not respond: ${networkReason(cause)}`,
+          {},
+          { cause },
+        );
       },
     );
     if (response.status === 401) throw new RefoldError('UNAUTHENTICATED', `'${base}' does not accept the token.`);
@@ -107,13 +113,13 @@ function tokenOfEnvironment(): string {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
-    throw invalid(`${variable}_FILE names '${file}', which can't be read: ${reasonOf(error)}`);
+    throw invalid(`${variable}_FILE names '${file}', which can't be read: ${networkReason(error)}`);
   }
 }
 
-function reasonOf(error: unknown): string {
+function networkReason(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return cause instanceof Error ? cause.message : String(cause);
+  return reasonOf(cause);
 }
 
 /** Without what may be a token. */

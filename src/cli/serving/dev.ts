@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { defineCommand } from 'citty';
 import type { Config } from '../../config/define-config.ts';
 import type { ReloadableRefold } from '../../refold.ts';
+import { reasonOf } from '../../thrown.ts';
 import { declaredSchema } from '../setup/declared-schema.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
@@ -92,7 +93,7 @@ function reportStates(
   changed();
   return versions.onChange(() => {
     for (const { id, state } of changed()) {
-      if (state === 'ready') void reportHeld(id).catch((error: unknown) => sayError(String(error)));
+      if (state === 'ready') void reportHeld(id).catch((error: unknown) => sayError(reasonOf(error)));
       else if (state !== 'building') say(`${id} is ${state}`);
     }
   });

@@ -5,6 +5,7 @@ import type { Config } from '../../config/define-config.ts';
 import { RefoldError } from '../../errors.ts';
 import type { ReloadableRefold } from '../../refold.ts';
 import { schemaDiff } from '../../schema/analysis/schema-diff.ts';
+import { reasonOf } from '../../thrown.ts';
 import { declaredSchema } from '../setup/declared-schema.ts';
 import type { ApplicationModules } from './application-modules.ts';
 
@@ -77,7 +78,7 @@ async function reload(
   try {
     if (writeSchema(config)) say('the schema file is written');
   } catch (error) {
-    sayError(`the schema file could not be written: ${error instanceof Error ? error.message : String(error)}`);
+    sayError(`the schema file could not be written: ${reasonOf(error)}`);
   }
   return config;
 }

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import type { Config } from '../../config/define-config.ts';
 import { underEnvironment } from '../../config/environment.ts';
 import { RefoldError } from '../../errors.ts';
+import { reasonOf } from '../../thrown.ts';
 
 const names = ['refold.config.ts', 'refold.config.js', 'refold.config.mjs'];
 
@@ -49,7 +50,7 @@ async function load(path: string): Promise<{ readonly default?: unknown }> {
     return await import(pathToFileURL(path).href);
   } catch (cause) {
     if (cause instanceof RefoldError) throw cause;
-    const problem = cause instanceof Error ? cause.message : String(cause);
+    const problem = reasonOf(cause);
     throw new RefoldError(
       'INVALID_CONFIG',
       `'${path}' can't be loaded: ${problem}${placeOf(cause)}${lineOf(cause)}`,

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
+import { reasonOf } from '../../thrown.ts';
 import { listen, type PlaceSettings } from './http-server.ts';
 import { collectProcessMetrics } from './process-metrics.ts';
 
@@ -66,7 +67,7 @@ export async function serveHealth({
   const http = await listen(
     (req: IncomingMessage, res) => {
       const path = (req.url ?? '').replace(/\?.*/, '');
-      answer(path, res).catch((error: unknown) => res.writeHead(500).end(String(error)));
+      answer(path, res).catch((error: unknown) => res.writeHead(500).end(reasonOf(error)));
     },
     { host, port, requestTimeout, settings },
   );

@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { RefoldError } from '../../errors.ts';
+import { reasonOf } from '../../thrown.ts';
 
 export interface HttpServer {
   readonly server: Server;
@@ -135,7 +136,7 @@ function portInUse({ host, port, settings }: Place, cause: unknown): RefoldError
 }
 
 function noPlace({ host, port, settings }: Place, cause: unknown): RefoldError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = reasonOf(cause);
   return new RefoldError(
     'INVALID_CONFIG',
     `This process can't listen on port ${port} of ${host}: ${reason}. Choose another place with ${settings.place}.`,

@@ -7,6 +7,7 @@ import type { ResponseQuery } from '../../projections/queries/response-query.ts'
 import { type CompiledOperation, compileOperation, conditionNames } from '../../schema/compile/compile-operation.ts';
 import { NotCompiled, type Variables } from '../../schema/compile/compiling.ts';
 import { coerceVariables } from '../../schema/contract/graphql-release.ts';
+import { checkConditions } from '../../schema/input/unset-variables.ts';
 import { checkDepth } from '../../schema/values/storable-input.ts';
 import { checkCost } from '../policies/cost-limit.ts';
 import type { RequestPolicies } from '../policies/request-policies.ts';
@@ -111,6 +112,7 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
     const { schema, versions } = served;
     try {
       checkDepth(params.variables);
+      checkConditions(schema, document, operation, params.variables);
       const coerced = coerceVariables(schema, operation, params.variables ?? {});
       const query = coerced && compiledOf(served, known, coerced)?.query(coerced);
       if (!query || query.reads.some(({ projection }) => services.executes?.(projection))) return undefined;

@@ -7,6 +7,7 @@ import type { Viewer } from '../../access.ts';
 import type { ShadowRule } from '../../projections/projection/version-map.ts';
 import { documentUsage } from '../../schema/analysis/document-usage.ts';
 import type { OperationContext, ReadModels } from '../../schema/contract/operation-context.ts';
+import { reasonOf } from '../../thrown.ts';
 import type { GatewayServices } from './gateway-services.ts';
 import type { SchemaSource, ServedSchema, ServedSchemaContext } from './served-schema.ts';
 import { compareAnswers, type SentOperation } from './shadow-comparison.ts';
@@ -75,7 +76,7 @@ export function createShadows({ services, source, readsFor, registry, logger }: 
     for (let next = waiting.shift(); next && !stopping.signal.aborted; next = waiting.shift()) {
       const startedAt = performance.now();
       await compareOne(next).catch((error) =>
-        logger.warn({ err: error }, `could not compare a query with a ready version. ${String(error)}`),
+        logger.warn({ err: error }, `could not compare a query with a ready version. ${reasonOf(error)}`),
       );
       const rest = Math.max(shortestRest, (performance.now() - startedAt) * restFactor);
       await pause(rest, undefined, { signal: stopping.signal }).catch(() => {});

@@ -1,5 +1,6 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWK } from 'jose';
 import { RefoldError } from '../../errors.ts';
+import { reasonOf } from '../../thrown.ts';
 
 export type FindKey = ReturnType<typeof createLocalJWKSet>;
 
@@ -60,7 +61,7 @@ export function createPublishedKeys(url: URL, options: PublishedKeysOptions): Pu
       keys = { generation: (keys?.generation ?? 0) + 1, ...known, text, fetchedAt: startedAt };
       failure = undefined;
     } catch (error) {
-      failure = `The keys at ${url.href} can't be used: ${reasonOf(error)}`;
+      failure = `The keys at ${url.href} can't be used: ${keysReason(error)}`;
     }
   }
 
@@ -145,7 +146,7 @@ async function faultOf(key: JWK): Promise<string | undefined> {
       await find({ alg, ...(key.kid === undefined ? {} : { kid: key.kid }) });
     } catch (error) {
       const isUnused = error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JOSENotSupported;
-      if (!isUnused) return reasonOf(error);
+      if (!isUnused) return keysReason(error);
     }
   }
   return undefined;
@@ -170,8 +171,8 @@ function isKeySet(body: unknown): body is JSONWebKeySet {
   return body.keys.every((key) => typeof key === 'object' && key !== null && typeof key.kty === 'string');
 }
 
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
+function keysReason(error: unknown): string {
+  if (!(error instanceof Error)) return reasonOf(error);
   if (error.name === 'TimeoutError') return 'it took too long to answer.';
   return error.cause instanceof Error ? error.cause.message || error.message : error.message;
 }

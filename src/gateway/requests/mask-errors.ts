@@ -5,6 +5,7 @@ import type { ClientErrorCode } from '../../error-codes.ts';
 import { ConcurrencyConflict, InvalidInput, RefoldError, type RefoldErrorCode } from '../../errors.ts';
 import { isVersionUnknown } from '../../events/read-payload.ts';
 import { isOutage, isServerFault, isTableError } from '../../store/postgres/database-errors.ts';
+import { storedJson, withoutTraps } from '../../thrown.ts';
 import { restatedError } from './restated-error.ts';
 import { addWritten } from './written-before.ts';
 
@@ -57,7 +58,10 @@ export interface ErrorMaskOptions {
 
 /** Converts errors into what may leave the process: expected ones with their code, the others masked and logged with an id. */
 export function createErrorMask({ logger, hints, onTableError }: ErrorMaskOptions): (error: unknown) => GraphQLError {
-  return (error) => addWritten(error, publicError(error));
+  return (thrown) => {
+    const error = withoutTraps(thrown);
+    return addWritten(error, publicError(error));
+  };
 
   function publicError(error: unknown): GraphQLError {
     const located = error instanceof GraphQLError ? error : undefined;
@@ -143,5 +147,5 @@ function rootCause(error: unknown): unknown {
 
 /** Converts positions and bigints to decimal strings. */
 function plain(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return JSON.parse(JSON.stringify(fields, (_, value) => (typeof value === 'bigint' ? value.toString() : value)));
+  return JSON.parse(storedJson(fields));
 }

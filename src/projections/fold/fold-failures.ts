@@ -1,6 +1,7 @@
 import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import { payloadToHide } from '../../events/read-payload.ts';
+import { errorOf, messageOf, stackOf } from '../../thrown.ts';
 import type { Row } from '../columns/row-codec.ts';
 import { hidesKey, problemWithoutValue, withoutValues } from '../declaration/hidden-values.ts';
 import { keyText, type Projection, type RowKey } from '../projection/projection.ts';
@@ -15,21 +16,26 @@ export function evolveFailed(
   projection: Projection,
   event: RecordedEvent,
   part: 'key' | 'upcast' | 'evolve',
-  cause: unknown,
+  thrown: unknown,
   row: Row | null = null,
 ): RefoldError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const cause = errorOf(thrown);
+  const reason = messageOf(thrown);
   const mutation = cause instanceof TypeError && /read only|not extensible|Cannot delete/.test(reason);
   const hint = mutation ? ' Rows and events are immutable: return a new row instead of changing the old one.' : '';
   const failed = `${projection.id}: ${part} of '${event.type}' failed at ${placeOf(projection, event)}: `;
   const fields = fieldsOf(projection, event, part);
   if (projection.hidden.size === 0)
     return new RefoldError('EVOLVE_FAILED', `${failed}${reason}${hint}`, fields, { cause });
-  const hide = (text: string) => withoutValues(text, payloadToHide(event), event.metadata, row, event.streamId);
+  // Whole: a hidden value that is cut in two would not be found. In a longer one, a search would take too long.
+  const hide = (text: string) =>
+    text.length > longestSearched
+      ? `its message of ${text.length} characters is left out`
+      : withoutValues(text, payloadToHide(event), event.metadata, row, event.streamId);
   const shown = problemWithoutValue(cause) ?? hide(reason);
   // Logs include the cause's message, and its stack starts with that message.
   const hidden = new Error(shown);
-  hidden.stack = hide(cause instanceof Error ? (cause.stack ?? '') : '').replace(hide(reason), () => shown);
+  hidden.stack = hide(stackOf(thrown) ?? '').replace(hide(reason), () => shown);
   return new RefoldError('EVOLVE_FAILED', `${failed}${shown}${hint}`, fields, { cause: hidden });
 }
 
@@ -78,6 +84,8 @@ export function sqlFoldFailed(projection: Projection, event: RecordedEvent, refu
     { ...fieldsOf(projection, event, 'evolveSql'), ...(column === undefined ? {} : { column }) },
   );
 }
+
+const longestSearched = 1_000_000;
 
 function placeOf(projection: Projection, { position, streamId, streamPosition }: RecordedEvent): string {
   return hidesKey(projection)

@@ -88,9 +88,17 @@ export function checkRetries(subject: string, rules: readonly RetryRule[]): read
 }
 
 function fits(on: ErrorClass, error: unknown): boolean {
-  if (typeof on === 'string') return error instanceof Error && 'code' in error && error.code === on;
+  if (typeof on === 'string') return codeOf(error) === on;
   if (isErrorClass(on)) return error instanceof on;
   return on(error);
+}
+
+function codeOf(error: unknown): unknown {
+  try {
+    return error instanceof Error && 'code' in error ? error.code : undefined;
+  } catch {
+    return undefined; // an error whose members can't be read
+  }
 }
 
 function isErrorClass(on: Exclude<ErrorClass, string>): on is abstract new (...args: never[]) => Error {

@@ -14,6 +14,7 @@ import {
   releaseVerification,
   renewVerification,
 } from '../../store/registry/verifications.ts';
+import { reasonOf } from '../../thrown.ts';
 import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
 import { type CompareOptions, compareWithPrevious } from '../verification/compare-with-previous.ts';
 import { type Verification, verifyVersion, withoutHiddenKeys } from '../verification/verify.ts';
@@ -48,7 +49,7 @@ export function createActivator(options: ActivatorOptions): PeriodicTask {
   const logged = new Set<string>();
   const usageCheckedAt = new Map<string, number>();
   const task = startPeriodicTask(pollMilliseconds, poll, (error) =>
-    logger.warn({ err: error }, `could not check for versions to activate; trying again: ${String(error)}`),
+    logger.warn({ err: error }, `could not check for versions to activate; trying again: ${reasonOf(error)}`),
   );
   const unsubscribe = versions.onChange(() => task.soon());
 

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { RecordedEvent } from '../../events/event.ts';
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import { isVersionUnknown } from '../../events/read-payload.ts';
+import { callOnSkip } from '../../projections/fold/on-skip.ts';
 import { furthest } from '../../projections/projection/partition.ts';
 import { keyText, type Projection, storedIn } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
@@ -24,6 +25,7 @@ import type { Queryable } from '../../store/statements/statement.ts';
 import { createReadTable } from '../../store/tables/read-table.ts';
 import { isRowRefusal } from '../../store/tables/refused-rows.ts';
 import { expectOrder } from '../../store/tables/write-rows.ts';
+import { reasonOf } from '../../thrown.ts';
 import { logLeftOut } from '../dead-letters/skips.ts';
 import { keepChangesMinutes, pruneEveryMilliseconds } from '../processors/pruning.ts';
 import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
@@ -60,7 +62,7 @@ export function createGoLive(options: GoLiveOptions): PeriodicTask {
   const task = startPeriodicTask(lookMilliseconds, look, (error) =>
     logger.warn(
       { err: error },
-      `could not look for inline versions that have caught up; trying again. ${String(error)}`,
+      `could not look for inline versions that have caught up; trying again. ${reasonOf(error)}`,
     ),
   );
   const unsubscribe = versions.onChange(() => task.soon());
@@ -190,7 +192,7 @@ async function foldLeft(
   const batch = foldBatch(projection, [events], byKey, { freeze, blocked, discarded });
   // The processor will meet the event, stop there and report it.
   for (const error of batch.refused.values()) throw error;
-  for (const failure of batch.skipped) await projection.onError.onSkip?.(failure);
+  for (const failure of batch.skipped) await callOnSkip(projection, failure);
   await expectOrder(tx, table, batch.claims);
   for (const write of writesOf(tx, projection, table, batch, upTo)) await write();
   return batch;

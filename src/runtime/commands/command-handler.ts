@@ -11,6 +11,7 @@ import type { AppendResult } from '../../store/log/append-result.ts';
 import type { StreamVersion } from '../../store/log/append-statement.ts';
 import type { StateOf } from '../../store/log/stream-state.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
+import { withoutTraps } from '../../thrown.ts';
 import { continuedTrace, traced } from '../../tracing.ts';
 import type { SnapshotWriter } from './snapshot-writer.ts';
 import type { StreamName, StreamTurns } from './stream-turns.ts';
@@ -77,7 +78,8 @@ export async function executeCommand(
   return traced(`command ${command.name}`, { within, attributes }, async () => {
     try {
       return await executeOnce(log, command, input, options, surroundings);
-    } catch (error) {
+    } catch (thrown) {
+      const error = withoutTraps(thrown); // of the application's functions
       if (!isRepeatable(error, options)) throw error;
       return executeOnce(log, command, input, options, surroundings).catch((second: unknown) => {
         throw isOutage(second) && codeOf(error) === 'OUTCOME_UNKNOWN' ? error : second;

@@ -14,6 +14,7 @@ import {
   stepWorkText,
 } from '../../store/reactors/step-outcomes.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
+import { storedJson } from '../../thrown.ts';
 import { executeCommand } from './command-handler.ts';
 import type { Step } from './step-names.ts';
 
@@ -52,7 +53,7 @@ export async function executeStep(context: StepContext, command: Command, input:
     const meanwhile = error instanceof InvalidInput ? await findStored(db, step, work) : undefined;
     if (meanwhile) return storedResult(log, meanwhile);
     if (!(error instanceof CommandRejected)) throw error;
-    outcome = { kind: 'rejected', message: error.message, details: error.fields };
+    outcome = { kind: 'rejected', message: error.message, details: JSON.parse(storedJson(error.fields)) };
   }
   if (await keepOutcome(db, step.key, work, outcome)) return quietResult(outcome);
   throw new RefoldError('PROCESSOR_FENCED', `Another process has decided '${step.key}' meanwhile. Run it again.`);

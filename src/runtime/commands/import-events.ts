@@ -9,6 +9,7 @@ import type { AppendVerdict, EventLog } from '../../store/event-log.ts';
 import { isImported, recordImported } from '../../store/log/import-ranges.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
+import { reasonOf } from '../../thrown.ts';
 import { createImportPace } from './import-pace.ts';
 import { type ImportRange, type PlacedAppend, rangesOf } from './import-ranges.ts';
 import { type OutageNote, throughOutages } from './through-outages.ts';
@@ -198,7 +199,7 @@ interface Failure {
 }
 
 function importFailed({ definition, file, line, place, cause }: Failure): RefoldError {
-  const reason = (cause instanceof Error ? cause.message : String(cause)).replace(/[.!?]?$/, (end) => end || '.');
+  const reason = reasonOf(cause).replace(/[.!?]?$/, (end) => end || '.');
   return new RefoldError(
     'IMPORT_FAILED',
     `Import '${definition.name}' of '${file}' failed ${place}: ${reason} What was written stays; run the import again when the cause is fixed.`,

@@ -2,7 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
 import { isEvolveFailure } from '../../projections/fold/fold-failures.ts';
-import type { FoldFailure, Projection } from '../../projections/projection/projection.ts';
+import { OnSkipFailed } from '../../projections/fold/on-skip.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import { pauseBeforeRetry } from '../../projections/projection/retry-rules.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
@@ -14,23 +15,6 @@ export interface EventRetriesOptions {
   readonly projection: Projection;
   readonly claim: ProcessorClaim;
   readonly logger: Logger;
-}
-
-/** Thrown if the hook `onSkip` failed. Nothing of its batch is written. */
-export class OnSkipFailed extends Error {
-  constructor({ id, hidden }: Projection, cause: unknown) {
-    const reason = hidden.size > 0 ? 'its error may contain hidden values.' : String(cause);
-    super(`${id}: onSkip failed: ${reason}`, hidden.size > 0 ? {} : { cause });
-  }
-}
-
-/** Calls the hook `onSkip`, in the transaction that leaves the event out. @throws OnSkipFailed */
-export async function callOnSkip(projection: Projection, failure: FoldFailure): Promise<void> {
-  try {
-    await projection.onError.onSkip?.(failure);
-  } catch (error) {
-    throw new OnSkipFailed(projection, error);
-  }
 }
 
 /** Whether an event is the reason of an error: its fold failed, the database refuses its rows, or the hook for it failed. */

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { addCanaryFigures, type CanaryFigures } from '../../store/registry/canaries.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
+import { reasonOf } from '../../thrown.ts';
 import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 
 /** One operation during a canary. */
@@ -45,7 +46,7 @@ export function createCanaryRecorder(
     return next;
   }
 
-  const warn = (error: unknown) => logger.warn({ err: error }, `canary metrics not saved. ${String(error)}`);
+  const warn = (error: unknown) => logger.warn({ err: error }, `canary metrics not saved. ${reasonOf(error)}`);
   const task = startPeriodicTask(flushMilliseconds, flush, warn);
 
   return {

@@ -7,6 +7,7 @@ import {
   type UsageCount,
 } from '../../store/registry/field-usage.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
+import { reasonOf } from '../../thrown.ts';
 import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 
 /** A client, as usage identifies it. */
@@ -95,7 +96,8 @@ export function createUsageRecorder({ db, usage, logger }: UsageRecorderOptions)
     await flush();
   }
 
-  const warn = (error: unknown) => logger.warn({ err: error }, `field usage not saved; trying again. ${String(error)}`);
+  const warn = (error: unknown) =>
+    logger.warn({ err: error }, `field usage not saved; trying again. ${reasonOf(error)}`);
   const task = startPeriodicTask(flushMilliseconds, pruneAndFlush, warn);
 
   return {

@@ -10,6 +10,7 @@ import { endArrival, lockArrivals, recordArrival } from '../../store/registry/co
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
 import { recordTransition } from '../../store/registry/transitions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
+import { reasonOf } from '../../thrown.ts';
 import { redeliverInherited } from '../dead-letters/redeliver-letters.ts';
 import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
 import { pointViews } from '../versions/version-tables.ts';
@@ -34,7 +35,7 @@ export function createArrivals(
 ): PeriodicTask {
   const { versions, logger } = options;
   const task = startPeriodicTask(lookMilliseconds, look, (error) =>
-    logger.warn({ err: error }, `could not let versions take over in another store; trying again. ${String(error)}`),
+    logger.warn({ err: error }, `could not let versions take over in another store; trying again. ${reasonOf(error)}`),
   );
   const unsubscribe = versions.onChange(() => task.soon());
 

@@ -14,6 +14,7 @@ import {
   releaseProcessor,
 } from '../../store/processors/checkpoints.ts';
 import { unitText } from '../../store/server/processor-unit.ts';
+import { reasonOf, withoutTraps } from '../../thrown.ts';
 import type { LogSubscription } from '../consumers/consumer.ts';
 import { lostProcessor } from '../processors/lost-history.ts';
 import type { MaintainedProcessor, MaintainedUnit } from '../processors/maintained-unit.ts';
@@ -179,7 +180,7 @@ export class ClaimableUnit {
     (ended ? Promise.race([subscription.done.then(() => ended), ended]) : subscription.done)
       .then(() => (owned.processor.failure ? this.#end(owned, owned.processor.failure) : this.#options.onFinished()))
       .catch(async (error: unknown) => {
-        const why = await this.#explain(error);
+        const why = await this.#explain(withoutTraps(error));
         return isTransient(why) ? this.#drop(owned, why) : this.#end(owned, why);
       })
       .catch((error: unknown) => this.#drop(owned, error));
@@ -253,7 +254,7 @@ export class ClaimableUnit {
   async #keepStopped(owned: Owned, error: unknown): Promise<void> {
     const { db, logger } = this.#options;
     const { id } = owned.processor;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     await db.transaction(async (tx) => {
       await this.#maintained.onStop?.(tx, reason);
       await recordStop(tx, owned.claim, stopOf(error, reason, this.#maintained.codeFingerprint));
@@ -286,9 +287,8 @@ export class ClaimableUnit {
     this.#retryAt = performance.now() + delay;
     // A version that joined the appends or was paused is no problem, nor is an event that another process can read.
     const level = fenced && error.fields.mode !== undefined ? 'debug' : leaves ? 'info' : 'warn';
-    const reason = error instanceof Error ? error.message : String(error);
     const next = leaves ? 'left to a process that knows it' : `trying again in ${Math.round(delay)} ms`;
-    logger[level]({ projection: id, err: error }, `${id}: ${next}. ${reason}`);
+    logger[level]({ projection: id, err: error }, `${id}: ${next}. ${reasonOf(error)}`);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
+import { errorOf, reasonOf } from '../../thrown.ts';
 
 /** Logs an outage of the database: one line at its start, one with a count each minute, one at its end. */
 export interface Outages {
@@ -43,7 +44,7 @@ export function createOutages(
     const at = now();
     if (!outage) {
       outage = { since: at, failedAt: at, failures: 1, countedAt: at, counted: 1 };
-      logger.warn({ err }, `${what} is not available: operations that need it are retried. ${String(err)}`);
+      logger.warn({ err }, `${what} is not available: operations that need it are retried. ${reasonOf(err)}`);
       return;
     }
     outage.failedAt = at;
@@ -57,8 +58,11 @@ export function createOutages(
   const quiet =
     (level: 'warn' | 'error') =>
     (given: object, ...rest: unknown[]): void => {
-      if (isOutageLine(given)) failed(given.err);
-      else Reflect.apply(logger[level], logger, [given, ...rest]);
+      // Serializers of loggers fail at what an application may have thrown.
+      const line =
+        typeof given === 'object' && given !== null && 'err' in given ? { ...given, err: errorOf(given.err) } : given;
+      if (isOutageLine(line)) failed(line.err);
+      else Reflect.apply(logger[level], logger, [line, ...rest]);
     };
 
   return {

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { EventFamily } from '../../events/event-family.ts';
 import type { Ownership } from '../../store/ownership/ownership.ts';
 import type { Database } from '../../store/postgres/database.ts';
+import { reasonOf } from '../../thrown.ts';
 import { type Consumer, createConsumer, type LogSubscription } from '../consumers/consumer.ts';
 import type { EventSource, Processor } from '../consumers/event-source.ts';
 import type { History } from '../consumers/history.ts';
@@ -88,11 +89,7 @@ class PeriodicWorker implements Worker {
     this.#task = startPeriodicTask(
       lookForWorkMilliseconds,
       () => this.#lookForWork(),
-      (error) =>
-        logger.warn(
-          { err: error },
-          `could not look for work; trying again: ${error instanceof Error ? error.message : String(error)}`,
-        ),
+      (error) => logger.warn({ err: error }, `could not look for work; trying again: ${reasonOf(error)}`),
     );
     const { lostRows } = options;
     this.#lossTask =
@@ -104,7 +101,10 @@ class PeriodicWorker implements Worker {
           this.#discard(units, 'its rows are not those of its checkpoint, as after a worker has lost transactions');
         },
         (error) =>
-          logger.warn({ err: error }, `could not compare rows with their checkpoints; trying again. ${String(error)}`),
+          logger.warn(
+            { err: error },
+            `could not compare rows with their checkpoints; trying again. ${reasonOf(error)}`,
+          ),
       );
     this.#unsubscribe = [
       versions.onChange(() => this.#task.soon()),

@@ -6,6 +6,7 @@ import { pruneAwaitedEvents } from '../../store/reactors/awaited-events.ts';
 import { lockReactor, readReactors } from '../../store/reactors/reactors.ts';
 import { pruneStepKeys } from '../../store/reactors/step-keys.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
+import { reasonOf } from '../../thrown.ts';
 import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
 import { keepChangesMinutes } from './pruning.ts';
 
@@ -26,7 +27,7 @@ const keepLeasesDays = 1;
 /** Deletes expired records that no other component deletes; docs/retention.md lists all tables. Several processes may do it at the same time. */
 export function createRetention(db: Database, options: RetentionOptions, logger: Logger): Pick<PeriodicTask, 'stop'> {
   const failed = (what: string) => (error: unknown) =>
-    logger.warn({ err: error }, `${what} were not removed; trying again. ${String(error)}`);
+    logger.warn({ err: error }, `${what} were not removed; trying again. ${reasonOf(error)}`);
   const keys = startPeriodicTask(
     everyMinute,
     async (signal) => {

@@ -4,6 +4,7 @@ import type { RecordedEvent } from '../../events/event.ts';
 import type { OnSlowEvent } from '../../events/event-pace.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { rowRefused } from '../../projections/fold/fold-failures.ts';
+import { callOnSkip } from '../../projections/fold/on-skip.ts';
 import { keysText, keyText, type Projection } from '../../projections/projection/projection.ts';
 import type { VersionState } from '../../projections/projection/version-map.ts';
 import {
@@ -31,7 +32,6 @@ import type { Queryable } from '../../store/statements/statement.ts';
 import { createReadTable, type ReadTable } from '../../store/tables/read-table.ts';
 import { refusalOf } from '../../store/tables/refused-rows.ts';
 import { expectOrder, writeAcceptable } from '../../store/tables/write-rows.ts';
-import { callOnSkip } from '../dead-letters/event-retries.ts';
 import { type Folded, RowFold } from './row-fold.ts';
 import type { Unwritten } from './write-back.ts';
 

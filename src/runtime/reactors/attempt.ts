@@ -7,6 +7,7 @@ import type { HandlerResult, Reactor } from '../../reactors/reactor.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import { insertReactorLetter } from '../../store/reactors/reactor-letters.ts';
+import { withoutTraps } from '../../thrown.ts';
 import { letterError } from '../dead-letters/dead-letters.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import { processEnded, type ReactionOptions, react, reactionFailure } from './reaction.ts';
@@ -69,7 +70,7 @@ export async function attempt(
       attempts.givenUp(position);
       return outcome;
     case 'failed': {
-      const { error } = outcome;
+      const error = withoutTraps(outcome.error);
       if (isVersionUnknown(error)) {
         attempts.givenUp(position);
         return { kind: 'unreadable', error, attempts: number };

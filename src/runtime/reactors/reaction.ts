@@ -7,6 +7,7 @@ import { chainProblem, reactionsAfter } from '../../reactors/reaction-chains.ts'
 import type { HandlerResult, Reactor, ReactorContext } from '../../reactors/reactor.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
+import { reasonOf, withoutTraps } from '../../thrown.ts';
 import { isTracing, traced, traceOf } from '../../tracing.ts';
 import { executeStep } from '../commands/execute-step.ts';
 import { createStepNames } from '../commands/step-names.ts';
@@ -81,7 +82,8 @@ async function reactTo(options: ReactionOptions, event: RecordedEvent, attempt: 
   try {
     const result = await Promise.race([aborted, handle()]);
     return { kind: 'handled', result: checkResult(result) };
-  } catch (error) {
+  } catch (thrown) {
+    const error = withoutTraps(thrown);
     if (error instanceof Suspended) return { kind: 'suspended' };
     const isFenced = error instanceof RefoldError && error.code === 'PROCESSOR_FENCED';
     if (isFenced && error === limited.signal.reason && !signal.aborted) throw error;
@@ -102,7 +104,7 @@ export function reactionFailure(
 ): RefoldError {
   const { type, position, streamId, id } = event;
   const tries = attempts === 1 ? '' : ` ${attempts} times`;
-  const why = error instanceof Error ? error.message : String(error);
+  const why = reasonOf(error);
   return new RefoldError(
     'REACTION_FAILED',
     `${reactor.name}: handling '${type}' at position ${position} (stream '${streamId}', event ${id}) failed${tries}: ${why}`,

@@ -7,6 +7,7 @@ import type { Database } from '../../store/postgres/database.ts';
 import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import { readReactorAttempts } from '../../store/reactors/reactor-attempts.ts';
 import { readBlockedKeys } from '../../store/reactors/reactor-letters.ts';
+import { withoutTraps } from '../../thrown.ts';
 import type { EventPage } from '../consumers/event-source.ts';
 import type { MaintainedProcessor } from '../processors/maintained-unit.ts';
 import { withinGrace } from '../scheduling/grace.ts';
@@ -176,7 +177,7 @@ class KeyedReactions implements ReactorProcessor {
   #start(key: string, work: () => Promise<void>): void {
     this.#busyKeys.add(key);
     void work()
-      .catch((error: unknown) => this.#end(error))
+      .catch((error: unknown) => this.#end(withoutTraps(error)))
       .finally(() => {
         this.#busyKeys.delete(key);
         this.#checkpoint.settle();

@@ -13,6 +13,7 @@ import {
   type WalPlace,
 } from '../../store/server/replica-state.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
+import { reasonOf } from '../../thrown.ts';
 import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 
 /** A streaming replica of a read store that may serve queries as long as its lag is within the limit. */
@@ -108,7 +109,7 @@ export function createReplica({ store, primary, db, watch, maxLag, logger }: Rep
   }
 
   const lag = () => performance.now() - currentAt;
-  const task = startPeriodicTask(pause, look, (error) => leave(error instanceof Error ? error.message : String(error)));
+  const task = startPeriodicTask(pause, look, (error) => leave(reasonOf(error)));
 
   return {
     db,

@@ -8,6 +8,7 @@ import {
   releaseVerification,
   renewVerification,
 } from '../../store/registry/verifications.ts';
+import { reasonOf } from '../../thrown.ts';
 import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
 import type { VersionView } from '../versions/versions.ts';
 import { auditVersion } from './audit.ts';
@@ -45,7 +46,7 @@ export function createAuditor(options: AuditorOptions): PeriodicTask {
         if (claim) await audit(projection, claim, signal);
       }
     },
-    (error) => logger.warn({ err: error }, `an audit failed; trying again. ${String(error)}`),
+    (error) => logger.warn({ err: error }, `an audit failed; trying again. ${reasonOf(error)}`),
   );
 
   async function audit(

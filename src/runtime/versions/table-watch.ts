@@ -5,6 +5,7 @@ import type { Database } from '../../store/postgres/database.ts';
 import type { Notifications } from '../../store/postgres/notifications.ts';
 import { announceLeave, readInlineVersions } from '../../store/registry/inline-versions.ts';
 import { readTableProblems, type TableProblem } from '../../store/tables/table-problems.ts';
+import { reasonOf } from '../../thrown.ts';
 import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
 import { createSharedRun } from '../scheduling/shared-run.ts';
 
@@ -58,7 +59,7 @@ export function createTableWatch(options: {
   // A process that claims many units asks for each of them.
   const looks = createSharedRun(look);
   const task = startPeriodicTask(lookMilliseconds, looks.run, (error) =>
-    logger.warn({ err: error }, `could not check the read tables; trying again. ${String(error)}`),
+    logger.warn({ err: error }, `could not check the read tables; trying again. ${reasonOf(error)}`),
   );
   const unsubscribe = options.notifications.on(channel, (payload) => payload !== undefined && task.soon());
   const damageOf = ({ tableName }: Projection) => damaged.get(tableName) ?? null;

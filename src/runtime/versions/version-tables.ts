@@ -12,6 +12,7 @@ import { type Queryable, runTogether } from '../../store/statements/statement.ts
 import { dropAlone, dropOldTables, postponeDrop } from '../../store/tables/old-tables.ts';
 import { createReadTable, tableExists } from '../../store/tables/read-table.ts';
 import { lockViews, moveViews } from '../../store/tables/stable-views.ts';
+import { reasonOf } from '../../thrown.ts';
 
 /** Creates the tables of versions, and runs their `setUp`. @throws RefoldError `HOOK_FAILED` */
 export async function createVersionTables(
@@ -52,7 +53,7 @@ export async function dropTablesOutOfUse({ db, projections, logger }: OldTablesO
     },
     async failed(table, error) {
       await postponeDrop(db, table, retrySeconds);
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = reasonOf(error);
       logger.warn(
         { err: error },
         `The old table ${table.readSchema}.${table.tableName} can't be dropped; trying again in ${retrySeconds} seconds. ${reason}`,
@@ -85,7 +86,7 @@ async function runHook(
       tableName,
     });
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = reasonOf(cause);
     const problem = `${id}: ${name} failed for the table ${schema}.${tableName}: ${reason}`;
     // The SQLSTATE shows the code that drops tables whether this one is in use at present.
     const fields = { projection: id, hook: name, table: tableName, sqlState: sqlStateOf(cause) };

@@ -6,6 +6,7 @@ import type { RecordedEvent } from '../../events/event.ts';
 import type { Column } from '../../projections/columns/column.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
+import { called, withoutTraps } from '../../thrown.ts';
 import { rowFilter } from '../input/where.ts';
 import { comparedColumn, operatorsOf, type WhereInput } from '../types/filter-types.ts';
 import { inputValue } from '../values/column-kinds.ts';
@@ -53,7 +54,12 @@ export function createGuard(viewer: Viewer, byDefault: 'public' | 'authenticated
       const known = rows.get(projection);
       if (known !== undefined) return known;
       const rule = typeof access === 'object' ? access.rows : undefined;
-      const filter = rule ? ruleFilter(projection, rule(viewer)) : null;
+      const filter = rule
+        ? ruleFilter(
+            projection,
+            called(() => rule(viewer)),
+          )
+        : null;
       rows.set(projection, filter);
       return filter;
     },
@@ -62,7 +68,8 @@ export function createGuard(viewer: Viewer, byDefault: 'public' | 'authenticated
       if (!rules) return;
       for (const name of columns) {
         const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
-        if (rule && rule(viewer) !== true) throw forbidden(`You may not read '${name}' of ${projection.graphql.type}.`);
+        if (rule && called(() => rule(viewer)) !== true)
+          throw forbidden(`You may not read '${name}' of ${projection.graphql.type}.`);
       }
     },
     payloadsOf(projection, wanted) {
@@ -104,7 +111,9 @@ export async function checkAccess(
   if (access === 'public') return;
   if (viewer.id === null) throw unauthenticated(messages.unauthenticated);
   if (access === 'authenticated') return;
-  const allowed = await access(viewer, (await given()) as never); // of the type that its declaration says
+  const input = (await given()) as never; // of the type that its declaration says
+  const check = async () => access(viewer, input);
+  const allowed = await check().catch((thrown: unknown) => Promise.reject(withoutTraps(thrown)));
   if (allowed !== true) throw forbidden(messages.forbidden);
 }
 
@@ -138,7 +147,7 @@ const nothing = Symbol('no row');
 function conditionInput(projection: Projection, condition: WhereInput): WhereInput | typeof nothing {
   const input: Record<string, unknown> = {};
   for (const [name, given] of Object.entries(condition)) {
-    if (given === undefined) continue;
+    if (given === undefined || given === null) return nothing; // else a missing attribute would open all rows
     if (name === 'and' || name === 'or' || name === 'not') {
       const parts = (name === 'not' ? [given] : given) as readonly WhereInput[]; // typed as a list
       const inputs = parts.map((part) => conditionInput(projection, part));

@@ -1,5 +1,6 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
 import { invalidDeclaration } from '../../errors.ts';
+import { reasonOf } from '../../thrown.ts';
 
 /** The part of JSON Schema (draft 2020-12) that validators generate for inputs. */
 export interface JsonSchema {
@@ -47,7 +48,7 @@ export function inputJsonSchema(schema: StandardSchemaV1, owner: string): JsonSc
   try {
     return standard.jsonSchema.input({ target: 'draft-2020-12' }) as JsonSchema; // according to the target
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = reasonOf(cause);
     throw invalidDeclaration(
       owner,
       `the input has a type that JSON can't hold (${reason}). Take it as a string, and check the string.`,

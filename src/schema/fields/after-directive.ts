@@ -7,6 +7,7 @@ import {
   type OperationDefinitionNode,
 } from 'graphql';
 import { laterToken, type PositionToken, parseToken } from '../../events/position-token.ts';
+import { reasonOf } from '../../thrown.ts';
 import { scalars } from '../builder/scalars.ts';
 import { directiveValues } from '../contract/graphql-release.ts';
 import { sentVariables } from '../contract/sent-variables.ts';
@@ -56,6 +57,6 @@ function tokenIn(demand: unknown): PositionToken {
   try {
     return parseToken(String(demand));
   } catch (cause) {
-    throw badInput(cause instanceof Error ? cause.message : String(cause), { cause });
+    throw badInput(reasonOf(cause), { cause });
   }
 }

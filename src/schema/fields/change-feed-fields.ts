@@ -1,6 +1,7 @@
 import type { ObjectRef } from '@pothos/core';
 import { type ChangeCursor, cursorText, parseCursor } from '../../projections/queries/change-cursor.ts';
 import { relatedFilters } from '../../projections/queries/filter-columns.ts';
+import { reasonOf } from '../../thrown.ts';
 import { columnSelection } from '../analysis/selected-columns.ts';
 import type { Builder, Types } from '../builder/builder.ts';
 import type { TypeNames } from '../builder/type-names.ts';
@@ -62,7 +63,7 @@ function sinceOf(text: string | null | undefined, what: string): ChangeCursor | 
   try {
     return parseCursor(text);
   } catch (cause) {
-    throw badInput(`${what} is not a cursor. ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    throw badInput(`${what} is not a cursor. ${reasonOf(cause)}`, { cause });
   }
 }
 

@@ -6,6 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import { RefoldError } from '../../errors.ts';
+import { reasonOf } from '../../thrown.ts';
 import {
   type Cluster,
   embeddedBinaries,
@@ -269,7 +270,7 @@ async function giveTo({ uid, gid }: SystemAccount, path: string): Promise<void> 
 }
 
 function notStarted(dataDir: string, cause: unknown, log = ''): RefoldError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = reasonOf(cause);
   return new RefoldError(
     'INVALID_CONFIG',
     `The embedded PostgreSQL in ${dataDir} did not start. ${reason}\n${log}`.trim(),

@@ -1,6 +1,7 @@
 import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
+import { callOnSkip } from '../../projections/fold/on-skip.ts';
 import { keyText, type Projection, storedIn } from '../../projections/projection/projection.ts';
 import { type AppendLock, tableLock } from '../log/append-locks.ts';
 import type { CheckedAppend } from '../log/append-request.ts';
@@ -124,7 +125,7 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
     }
     refuseFailed(folded);
     for (const { projection, batch: made } of folded) {
-      for (const failure of made.skipped) await projection.onError.onSkip?.(failure);
+      for (const failure of made.skipped) await callOnSkip(projection, failure);
       // Must run before anything is sent: the commit is sent together with the writes.
       await expectOrder(tx, tableOf(projection, projection.tableName), made.claims);
     }
@@ -153,7 +154,7 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
       const stored = storedIn(projection, tableName);
       const ofRows = await foldApart(tx, stored, tableOf(projection, tableName), wanted, freeze);
       if (ofRows.refused) throw new Refused(new Map([[0, refusedBy(projection, ofRows.refused)]]));
-      for (const failure of ofRows.skipped) await projection.onError.onSkip?.(failure);
+      for (const failure of ofRows.skipped) await callOnSkip(projection, failure);
       leftOut.push({ projection, ofRows });
     }
     return leftOut;

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { parseHostList } from '../../config/host-list.ts';
 import { RefoldError } from '../../errors.ts';
+import { reasonOf } from '../../thrown.ts';
 import { SilentConnection } from './answer-deadline.ts';
 
 /**
@@ -33,7 +34,7 @@ export function translateDatabaseError(error: unknown, url: string): RefoldError
     const message = `${cause.message}${detail === undefined ? '' : ` (${detail})`}${wayOut ? `. ${wayOut}` : ''}`;
     return new RefoldError('DATABASE_ERROR', message, { sqlState: code, constraint, table, column }, { cause });
   }
-  return new RefoldError('DATABASE_ERROR', cause instanceof Error ? cause.message : String(cause), {}, { cause });
+  return new RefoldError('DATABASE_ERROR', reasonOf(cause), {}, { cause });
 }
 
 /** What only an operator can put right, by SQLSTATE. The statement is refused, so nothing of it was written. */

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { Host, HostList, SessionTarget } from '../../config/host-list.ts';
 import { RefoldError } from '../../errors.ts';
+import { reasonOf } from '../../thrown.ts';
 
 /** Chooses the host for a new connection. */
 export interface HostChoice {
@@ -52,7 +53,7 @@ export function createHostChoice(
       await client.end();
       return problem;
     } catch (error) {
-      return error instanceof Error ? error.message : String(error);
+      return reasonOf(error);
     } finally {
       clearTimeout(limit);
       client.connection.stream.destroy();

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { keyText, type RowKey } from '../../projections/projection/projection.ts';
+import { stackOf, storedText } from '../../thrown.ts';
 import { type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
 import type { LetterError } from '../statements/stored-json.ts';
 
@@ -30,8 +31,8 @@ export interface NewDeadLetter {
 
 /** Converts an error to the form that a dead letter stores. */
 export function letterError(error: RefoldError): LetterError {
-  const stack = error.cause instanceof Error ? error.cause.stack : error.stack;
-  return { message: error.message, ...(stack === undefined ? {} : { stack }) };
+  const stack = stackOf(error.cause) ?? error.stack;
+  return { message: error.message, ...(stack === undefined ? {} : { stack: storedText(stack) }) };
 }
 
 interface Table {

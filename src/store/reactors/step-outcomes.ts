@@ -1,5 +1,6 @@
 import { CommandRejected } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
+import { storedJson } from '../../thrown.ts';
 import type { Queryable } from '../statements/statement.ts';
 
 /** The outcome of a workflow step that wrote no events. */
@@ -50,7 +51,7 @@ export function stepWorkText({ command, input }: StepWork): string {
  * @returns whether this outcome was stored; otherwise another one exists
  */
 export async function keepOutcome(db: Queryable, key: string, work: StepWork, outcome: QuietOutcome): Promise<boolean> {
-  const json = JSON.stringify(outcome, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
+  const json = storedJson(outcome);
   const kept = await db.query({
     name: 'keep step outcome',
     text: `

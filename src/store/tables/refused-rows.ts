@@ -1,6 +1,7 @@
 import { RefoldError } from '../../errors.ts';
 import type { RowRefusal } from '../../projections/fold/fold-failures.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
+import { reasonOf } from '../../thrown.ts';
 import { sqlStateOf } from '../postgres/database-errors.ts';
 import { indexName } from './read-table.ts';
 
@@ -33,7 +34,7 @@ export function isSqlRowRefusal(projection: Projection, error: unknown): boolean
 
 /** Why the database refuses a row, without any of its values. */
 export function refusalOf(projection: Projection, error: unknown): RowRefusal {
-  if (!(error instanceof RefoldError)) return { reason: String(error), taken: false };
+  if (!(error instanceof RefoldError)) return { reason: reasonOf(error), taken: false };
   const state = sqlStateOf(error) ?? '';
   const constraint = typeof error.fields.constraint === 'string' ? error.fields.constraint : undefined;
   if (state === uniqueViolation) return takenIn(projection, constraint);

@@ -1,5 +1,6 @@
 import { RefoldError } from '../../errors.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
+import { reasonOf } from '../../thrown.ts';
 import { sqlStateOf } from '../postgres/database-errors.ts';
 import { qualified } from '../statements/identifiers.ts';
 import type { Queryable } from '../statements/statement.ts';
@@ -29,7 +30,7 @@ export async function requireTextSearch(db: Queryable, { id, columns }: Projecti
     await db.query({ text: 'create extension if not exists pg_trgm' });
   } catch (cause) {
     if (sqlStateOf(cause) === undefined) throw cause;
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = reasonOf(cause);
     throw refuse(
       `which needs PostgreSQL's extension pg_trgm, and it could not be created (${reason}). Have an administrator install it (Debian and Ubuntu: part of the server's package) and run 'create extension pg_trgm' in this database`,
       cause,
