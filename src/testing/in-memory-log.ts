@@ -1,7 +1,8 @@
 import { ConcurrencyConflict } from '../errors.ts';
-import type { ExpectedVersion, NewEvent, RecordedEvent } from '../events/event.ts';
+import type { EventMetadata, ExpectedVersion, NewEvent, RecordedEvent } from '../events/event.ts';
 import { type EventFamily, payloadVersion as newestVersion, validateEvent } from '../events/event-family.ts';
 import { globalPosition, laterPosition } from '../events/global-position.ts';
+import { loggedJson } from '../events/logged-json.ts';
 import { readPayload, type UnreadEvent } from '../events/read-payload.ts';
 import type { EventSource } from '../runtime/consumers/event-source.ts';
 import { createSignal } from '../runtime/scheduling/signal.ts';
@@ -87,10 +88,10 @@ export function createInMemoryLog(options: { readonly now?: string | (() => stri
           type,
           payload: undefined,
           payloadVersion: payloadVersion ?? newestVersion(family, type),
-          metadata,
+          metadata: loggedJson(metadata, `The metadata of ${family.name}'s '${type}'`) as EventMetadata, // an object, as given
           recordedAt: typeof now === 'function' ? now() : now,
         };
-        readPayload(event, family, JSON.parse(JSON.stringify(payload)));
+        readPayload(event, family, loggedJson(payload ?? null, `The payload of ${family.name}'s '${type}'`));
         return event;
       });
       for (const event of recorded) {

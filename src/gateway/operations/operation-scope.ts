@@ -19,6 +19,7 @@ import type {
   ReadModels,
 } from '../../schema/contract/operation-context.ts';
 import { demandedAfter } from '../../schema/fields/after-directive.ts';
+import { checkConditions } from '../../schema/input/unset-variables.ts';
 import { checkDepth } from '../../schema/values/storable-input.ts';
 import { writtenToken } from '../../schema/values/written-token.ts';
 import { checkCost } from '../policies/cost-limit.ts';
@@ -107,6 +108,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
       const { document } = args;
       const variables = args.variableValues ?? {};
       const coerced = () => coerceVariables(schema, operation, variables);
+      checkConditions(schema, document, operation, variables);
       checkCost(operation, { document, coerced }, schema, maxCost);
       if (services.usage) countUsage(services.usage, context, { schema, document, operation, variables, pins });
     }

@@ -1,3 +1,4 @@
+import { inJsonbOrder, setMember } from '../../events/logged-json.ts';
 import { unstorable, wrongType } from './invalid-row.ts';
 import { listParts } from './list-parts.ts';
 import { storableText } from './text-values.ts';
@@ -72,31 +73,12 @@ function canonicalObject(value: object, before: unknown): object {
   const given = value as Record<string, unknown>; // any object
   const known = typeof before === 'object' && before !== null ? (before as Record<string, unknown>) : {};
   const result: Record<string, unknown> = {};
-  for (const key of inOrder(Object.keys(given))) {
+  for (const key of inJsonbOrder(Object.keys(given))) {
     const name = key.toWellFormed();
     const part = canonicalPart(given[key], key, Object.hasOwn(known, name) ? known[name] : undefined);
     if (part === undefined) continue;
     storableText(name, '');
-    if (name === '__proto__')
-      Object.defineProperty(result, name, { value: part, enumerable: true, configurable: true, writable: true });
-    else result[name] = part;
+    setMember(result, name, part);
   }
   return Object.freeze(result);
-}
-
-/** Sorts keys in the order of jsonb. They are nearly always sorted already. */
-function inOrder(keys: string[]): string[] {
-  for (let index = 1; index < keys.length; index++) {
-    if (compareKeys(keys[index - 1] as string, keys[index] as string) > 0) return keys.sort(compareKeys); // index < length
-  }
-  return keys;
-}
-
-function compareKeys(a: string, b: string): number {
-  const bytes = Buffer.byteLength(a);
-  const byLength = bytes - Buffer.byteLength(b);
-  if (byLength !== 0) return byLength;
-  // Both are ASCII: code units equal bytes.
-  if (bytes === a.length && bytes === b.length) return a < b ? -1 : a > b ? 1 : 0;
-  return Buffer.from(a).compare(Buffer.from(b));
 }

@@ -1,4 +1,5 @@
 import { RefoldError } from '../../errors.ts';
+import { reasonOf } from '../../thrown.ts';
 import type { Column } from '../columns/column.ts';
 import { keyText, type Projection, type RowKey } from './projection.ts';
 
@@ -11,7 +12,7 @@ export function rowKeyOf({ id, codec, columns, keyColumns }: Keyed, given: unkno
     if (values.length !== keyColumns.length) throw new TypeError(`expected ${keyColumns.join(', ')}`);
     return codec.normaliseKey(values.map((value, index) => fromJson(columns[keyColumns[index] ?? ''], value)));
   } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
+    const problem = reasonOf(error);
     throw new RefoldError('BAD_USER_INPUT', `${keyText(values)} is not a key of ${id}: ${problem}`);
   }
 }

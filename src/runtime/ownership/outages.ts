@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
-import { errorOf, reasonOf } from '../../thrown.ts';
+import { errorOf } from '../../thrown.ts';
 
 /** Logs an outage of the database: one line at its start, one with a count each minute, one at its end. */
 export interface Outages {
@@ -44,7 +44,7 @@ export function createOutages(
     const at = now();
     if (!outage) {
       outage = { since: at, failedAt: at, failures: 1, countedAt: at, counted: 1 };
-      logger.warn({ err }, `${what} is not available: operations that need it are retried. ${reasonOf(err)}`);
+      logger.warn({ err }, `${what} is not available: operations that need it are retried. ${String(err)}`);
       return;
     }
     outage.failedAt = at;

@@ -5,6 +5,7 @@ import { decimal } from '../../projections/columns/decimal.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { ComparisonOperator, GroupCondition, GroupOrder, Measure } from '../../projections/queries/row-query.ts';
 import type { AnyInput, Builder, ScalarName, Types } from '../builder/builder.ts';
+import { condition } from '../builder/conditions.ts';
 import type { TypeNames } from '../builder/type-names.ts';
 import { badInput, canonicalInput } from '../values/canonical-input.ts';
 import type { ColumnField } from './column-types.ts';
@@ -49,6 +50,7 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
     options: {
       readonly description: string;
       readonly isOneOf?: true;
+      readonly extensions?: typeof condition;
       /** Returns the description of a field. */
       readonly of: (field: string) => string;
     },
@@ -110,7 +112,11 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
           ...parts(['avg'], 'HavingAvg', numeric, () => comparison('Decimal')),
           ...parts(['min', 'max'], 'HavingExtreme', ordered, (field) => comparison(field.type as ScalarName)), // ordered types are scalars
         ],
-        { description: 'Groups for which all that is set holds.', of: (measure) => measures[measure as Kind] }, // one of the measures
+        {
+          extensions: condition,
+          description: 'Groups for which all that is set holds.',
+          of: (measure) => measures[measure as Kind],
+        }, // one of the measures
       ),
       orderBy: objectInput(
         claim('Order'),

@@ -9,6 +9,7 @@ import {
   textOperatorsBy,
 } from '../../projections/queries/text-operators.ts';
 import type { AnyInput, Builder, ScalarName } from '../builder/builder.ts';
+import { condition } from '../builder/conditions.ts';
 import { pascalCase, type TypeNames } from '../builder/type-names.ts';
 import { columnKinds, equality, ordered, type ScalarKind } from '../values/column-kinds.ts';
 import type { ColumnTypes } from './column-types.ts';
@@ -63,6 +64,7 @@ export function createFilterTypes(builder: Builder, names: TypeNames): FilterTyp
     );
     const described = (description: string) => ({ type: filter, required: false, description }) as const;
     ref.implement({
+      extensions: condition,
       description: `Of the \`${filter.name.replace(/Filter$/, '')}\` rows that a row leads to. All that is set must hold.`,
       fields: (t) =>
         ({
@@ -112,6 +114,7 @@ export function createFilterTypes(builder: Builder, names: TypeNames): FilterTyp
           return [[relation, kind === 'one' ? filter : listFilter(target, filter, owner)] as const];
         });
       ref.implement({
+        extensions: condition,
         description: `All that is set must hold. An empty list holds under 'and' and never under 'or'. Null stands nowhere in it: leave out what does not matter.`,
         fields: (t) =>
           ({
@@ -208,6 +211,7 @@ function operatorInput(
   operators: readonly FilterOperator[],
 ): AnyInput {
   return builder.inputType(name, {
+    extensions: condition,
     description: 'All that is set must hold.',
     fields: (t) =>
       Object.fromEntries(

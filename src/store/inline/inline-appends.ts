@@ -56,7 +56,6 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
   // The table of each version at the last append. Its rows are read along with the append, before the append returns the current table.
   const lastTables = new Map<string, string>();
   const readTables = new Map<string, ReadTable>();
-
   const wantedBy = (batch: readonly CheckedAppend[]) =>
     projections.filter((projection) => batch.some(({ events }) => events.some((event) => wants(projection, event))));
 

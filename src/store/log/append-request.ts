@@ -3,6 +3,7 @@ import { type InputIssue, InvalidInput } from '../../errors.ts';
 import type { EventMetadata, ExpectedVersion, NewEvent, RecordedEvent } from '../../events/event.ts';
 import { type EventFamily, type NewEventOf, payloadVersion, validateEvent } from '../../events/event-family.ts';
 import { expectedVersionProblem } from '../../events/expected-version.ts';
+import { loggedJson } from '../../events/logged-json.ts';
 import { eventMembers, type PreparedAppend, type WrittenAppend } from './append-statement.ts';
 
 /** One stream of an append. */
@@ -83,20 +84,28 @@ async function checkEvent(
   newEvent: NewEvent,
   shared: EventMetadata | undefined,
 ) {
-  const { type, payload } = await validateEvent(family, newEvent);
-  const payloadJson = storableJson(payload ?? null, `The payload of ${family.name}'s '${type}'`);
-  const metadataJson = storableJson({ ...shared, ...newEvent.metadata }, `The metadata of ${family.name}'s '${type}'`);
+  const { type, payload: given } = await validateEvent(family, newEvent);
+  const payload = loggedJson(given ?? null, `The payload of ${family.name}'s '${type}'`);
+  const metadata = loggedJson({ ...shared, ...newEvent.metadata }, `The metadata of ${family.name}'s '${type}'`);
   const event: UnplacedEvent = {
     id: newEvent.id?.toLowerCase() ?? randomUUID(),
     family: family.name,
     streamId,
     type,
-    payload: JSON.parse(payloadJson), // parsed again, so it equals what a reader of the log gets
+    payload,
     payloadVersion: payloadVersion(family, type),
-    metadata: metadataJson === '{}' ? {} : JSON.parse(metadataJson),
+    metadata: metadata as EventMetadata, // an object, as given
   };
   const stored = { family: family.storedName, type: family.typeNames[type]?.[0] ?? type };
-  return { event, json: eventMembers({ ...event, ...stored, payloadJson, metadataJson }) };
+  return {
+    event,
+    json: eventMembers({
+      ...event,
+      ...stored,
+      payloadJson: JSON.stringify(payload),
+      metadataJson: JSON.stringify(metadata),
+    }),
+  };
 }
 
 function place(streams: readonly UnplacedEvent[][], written: WrittenAppend): RecordedEvent[] {
@@ -106,7 +115,10 @@ function place(streams: readonly UnplacedEvent[][], written: WrittenAppend): Rec
     const before = (written.streams[stream]?.version ?? 0) - events.length;
     return events.map((event, index) => {
       const position = positions[next++] as RecordedEvent['position']; // one position for each event
-      return { ...event, position, streamPosition: before + index + 1, recordedAt };
+      const { id, family, streamId, type, payload, payloadVersion, metadata } = event;
+      const streamPosition = before + index + 1;
+      // Its members are in the order that readers of the log get.
+      return { id, family, streamId, streamPosition, position, type, payload, payloadVersion, metadata, recordedAt };
     });
   });
 }
@@ -141,16 +153,4 @@ function* nameIssues(name: string, path: InputIssue['path']): Generator<InputIss
   if (Buffer.byteLength(name) > longestName) yield { path, message: `must not be longer than ${longestName} bytes.` };
   if (name.includes('\u0000') || !name.isWellFormed())
     yield { path, message: 'has characters that can’t be stored (NUL or half of a surrogate pair).' };
-}
-
-// JSON.stringify escapes NUL and lone surrogates in these forms, and nothing else. jsonb refuses both.
-const unstorable = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
-
-function storableJson(value: unknown, subject: string): string {
-  const json = JSON.stringify(value);
-  if (unstorable.test(json)) {
-    const message = 'has characters that can’t be stored (NUL or half of a surrogate pair).';
-    throw new InvalidInput('INVALID_PAYLOAD', subject, [{ path: [], message }]);
-  }
-  return json;
 }
