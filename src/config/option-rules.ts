@@ -54,14 +54,21 @@ export function checkKinds(table: OptionTable, given: object, above: readonly st
     if (value === undefined) continue;
     const path = [...above, name];
     const expected = 'kind' in rule ? expectedOf(rule, value) : value === null ? 'a number' : undefined;
-    // The value may be a secret.
     if (expected !== undefined)
       throw invalidConfig(
-        `${path.join('.')} is ${expected}, found ${value === null || typeof value === 'boolean' ? value : `a ${typeof value}`}. Leave it out for its default.`,
+        `${path.join('.')} is ${expected}, found ${foundIn(rule, value)}. Leave it out for its default.`,
       );
     if ('kind' in rule && rule.kind === 'group' && typeof value === 'object' && value !== null)
       checkKinds(rule.of, value, path);
   }
+}
+
+/** A text or an object may be a secret, unless the option is a switch or a number. */
+function foundIn(rule: OptionRule, value: unknown): string {
+  const isPlain = !('kind' in rule) || rule.kind === 'boolean' || rule.kind === 'share';
+  return value === null || typeof value === 'boolean' || (isPlain && typeof value !== 'object')
+    ? String(value)
+    : `a ${typeof value}`;
 }
 
 /** Undefined if the value is of this kind. */

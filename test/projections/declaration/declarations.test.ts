@@ -648,7 +648,7 @@ describe('an application is refused when', () => {
       'a switch is neither on nor off',
       // @ts-expect-error not a boolean
       () => defineConfig({ database: { prepare: 'off' } }),
-      'database.prepare is true or false, found off.',
+      'database.prepare is true or false, found off. Leave it out for its default.',
     ],
   ];
   test.each(refused)('%s', (_, declare, message) => {
