@@ -51,7 +51,7 @@ export const refoldCodes = {
     status: ofField,
     what: 'A row does not include the demanded position, and the request has `refold-held: refuse`: `projection`, `key`, `position`, `reason`.',
     why: 'An event of the row is a dead letter, or was skipped.',
-    do: 'Ask without the header to get the row as it is. Operators: `refold dead-letters`.',
+    do: 'Ask without the header to get the row as it is. Operators: `refold dead-letters list`.',
   },
   HISTORY_CHANGED: {
     status: ofField,
