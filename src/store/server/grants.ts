@@ -17,14 +17,16 @@ export interface GrantsOptions extends Roles {
   readonly textSearch: boolean;
 }
 
-/** What the read-only role reads of the schema `refold`: where each version is, and nothing that an event says. */
+/** What the read-only role reads of the schema `refold`: where each version is, which rows lack events, and nothing that an event says. */
 export const readOnlyTables: Readonly<Record<string, string>> = {
+  dead_letters: 'select (table_name, key, position)',
   events: 'select (position, id, recorded_at, family, type)',
   inline_departures: 'select',
   inline_versions: 'select',
   lag: 'select',
   processors: 'select',
   projections: 'select',
+  skips: 'select (table_name, key, position)',
   throughput: 'select',
 };
 
