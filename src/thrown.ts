@@ -57,7 +57,7 @@ export function errorOf(thrown: unknown): Error {
   return error;
 }
 
-/** Something thrown, as it is. Only a proxy becomes an error: whatever it is asked may throw, even `instanceof`. */
+/** Something thrown, as it is. Only a proxy becomes an error: each access to it may throw, even `instanceof`. */
 export function withoutTraps(thrown: unknown): unknown {
   return types.isProxy(thrown) ? errorOf(thrown) : thrown;
 }

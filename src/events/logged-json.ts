@@ -71,7 +71,7 @@ function loggedMembers(value: object, within: object[]): object {
   for (const name of inJsonbOrder(Object.keys(given))) {
     try {
       const member = given[name];
-      if (member === undefined) continue; // whoever reads the missing member gets undefined again
+      if (member === undefined) continue; // a read of the missing member returns undefined, too
       const part = loggedPart(member, within);
       if (name.includes('\u0000') || !name.isWellFormed()) throw new NotLoggable(`has a name that ${unstorable}`);
       setMember(result, name, part);

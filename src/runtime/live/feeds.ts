@@ -102,7 +102,7 @@ async function chunkFor(
       if (!kept) return undefined;
       const lagged = request.lagged ?? (request.since && (await reads.lagOf(request.since, kept)));
       if (!request.since || lagged !== null) return beginning(reads, query, lagged, kept, poll);
-      // Appends that are still running may change rows below the cursor. Whoever has it may not have seen that.
+      // Appends that are still running may change rows below the cursor. The client that has it may not have seen that.
       if (request.since.position > poll.at.position) return undefined;
       const changes = await changesChunk(reads, query, request.since.position, poll);
       return (watcher) => {

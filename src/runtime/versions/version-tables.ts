@@ -94,7 +94,7 @@ async function runHook(
   }
 }
 
-// Whoever waits for a view keeps its later readers waiting. Enough for short queries to end.
+// A session that waits for a view keeps later readers of it waiting. Enough for short queries to end.
 const viewLockTimeout = '100ms';
 
 /**

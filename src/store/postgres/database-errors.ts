@@ -37,7 +37,7 @@ export function translateDatabaseError(error: unknown, url: string): RefoldError
   return new RefoldError('DATABASE_ERROR', reasonOf(cause), {}, { cause });
 }
 
-/** What only an operator can put right, by SQLSTATE. The statement is refused, so nothing of it was written. */
+/** What only an operator can repair, by SQLSTATE. The statement is refused, so nothing of it was written. */
 const serverFaults: Readonly<Record<string, string>> = {
   '42501': 'Grant this privilege to the user that Refold connects as, or connect as another user.',
   XX001:
