@@ -38,7 +38,7 @@ export const refoldCodes = {
   UNIQUE_CHECK_UNAVAILABLE: {
     status: ofField,
     what: 'Unique values of an inline read model can not be checked at the moment: `waitedMs`, `retriable`. Nothing was written.',
-    why: 'The read model is being built or repaired, is paused or has stopped; or the writer does not declare it. `types` names the events.',
+    why: 'The read model is being built or repaired, is paused or has stopped; the row waits for a dead letter; or the writer does not declare it. `types` names the events.',
     do: 'Send it again. Operators: `refold status` says what the read model waits for.',
   },
   POSITION_TIMEOUT: {

@@ -1,23 +1,35 @@
 import { defineProjection, t } from '../../src/index.ts';
 import { account } from './sample-domain.ts';
 
-/** Accounts whose owners are unique. */
-export function uniqueOwner({ version = 1, unique = true, onError = 'stop' }: Partial<UniqueOwnerOptions> = {}) {
+/** Accounts whose owners are unique. The owner `nobody` can't be folded. */
+export function uniqueOwner({
+  version = 1,
+  unique = true,
+  mode = 'inline',
+  onError = 'stop',
+}: Partial<UniqueOwnerOptions> = {}) {
   return defineProjection({
     name: 'unique_owner',
     version,
     events: account,
-    mode: 'inline',
+    mode,
     onError,
     codeVersion: 1,
     table: { accountId: t.text().primaryKey(), owner: unique ? t.text().unique() : t.text().index() },
     key: (event) => event.streamId,
-    evolve: { Opened: (_, event) => ({ owner: event.payload.owner }), Closed: () => null },
+    evolve: {
+      Opened: (_, { payload: { owner } }) => {
+        if (owner === 'nobody') throw new Error('nobody owns nothing');
+        return { owner };
+      },
+      Closed: () => null,
+    },
   });
 }
 
 interface UniqueOwnerOptions {
   readonly version: number;
   readonly unique: boolean;
+  readonly mode: 'async' | 'inline';
   readonly onError: 'stop' | 'skip' | 'dead-letter';
 }

@@ -5,7 +5,12 @@ import { readAllRegistries } from '../../store/registry/all-registries.ts';
 import type { RegisteredVersion } from '../../store/registry/registry.ts';
 import { readShadowStandings } from '../../store/registry/shadows.ts';
 import { readTableProblems } from '../../store/tables/table-problems.ts';
-import { codeChangedMessage, removedVersions, tableChangedMessage } from '../registration/changed-declaration.ts';
+import {
+  codeChangedMessage,
+  endingRules,
+  removedVersions,
+  tableChangedMessage,
+} from '../registration/changed-declaration.ts';
 import { holdingReason, whatBreaks } from '../schema-changes/change-usage.ts';
 import { changesForClients, type SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { damageError, missingIndexesText } from '../versions/table-watch.ts';
@@ -26,6 +31,8 @@ export async function checkStoredDeclarations(db: Database, declarations: Schema
   const registered = await readAllRegistries(db);
   const standings = (await Promise.all(stores.map(readShadowStandings))).flat();
   const findings = [...(await namesInLog(db, declarations)), ...removed(registered, declarations.projections)];
+  for (const message of await endingRules(db, registered, declarations.projections))
+    findings.push({ kind: 'note', message });
   for (const problem of (await Promise.all(stores.map(readTableProblems))).flat()) {
     const damage = damageError(problem);
     findings.push(

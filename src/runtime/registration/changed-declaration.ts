@@ -1,7 +1,9 @@
 import { RefoldError } from '../../errors.ts';
 import { payloadVersionsOf } from '../../events/payload-versions.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
+import { readEndingRule } from '../../store/registry/inline-versions.ts';
 import type { RegisteredVersion } from '../../store/registry/registry.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 
 /** What to do if a version's table is declared differently from the registered one. */
 export function tableChangedMessage(
@@ -17,6 +19,30 @@ export function tableChangedMessage(
 export function codeChangedMessage({ id, name, version, sqlFold, families }: Projection): string {
   const more = Object.keys(payloadVersionsOf(families)).length > 0 ? ', or of an upcaster,' : '';
   return `${id}: the ${sqlFold ? `SQL of its evolveSql${more} is not the SQL` : `code of its key or evolve${more} is not the code`} that built its rows. Rows folded from now on follow the new code, older ones don't. If results differ, declare ${name}@${version + 1}; after a bug was fixed, 'refold rebuild ${id}' builds all rows with the new code.`;
+}
+
+/** What becomes of the unique rules of inline versions that are not declared as such any more. */
+export async function endingRules(
+  db: Queryable,
+  registered: readonly RegisteredVersion[],
+  projections: readonly Projection[],
+): Promise<string[]> {
+  const texts: string[] = [];
+  for (const { name, version, state, inline } of registered) {
+    const id = `${name}@${version}`;
+    const declared = projections.find((one) => one.id === id);
+    if (inline === null || state === 'retired' || declared?.mode === 'inline') continue;
+    const rule = await readEndingRule(db, name, version);
+    if (!rule) continue;
+    const of = `the unique rule of ${rule.columns.join(', ')}`;
+    const appends = `appends of ${rule.types.join(', ')}`;
+    texts.push(
+      declared
+        ? `${id} is declared 'async' now, which ends ${of}: nothing checks ${appends} any more. Declare it with mode 'inline' if the values must stay unique.`
+        : `${id} is not declared, and no other version holds ${of}: ${appends} are refused until a process declares it again. 'refold retire ${id}' ends the rule.`,
+    );
+  }
+  return texts;
 }
 
 /** @returns warnings. @throws RefoldError `PROJECTION_REMOVED` */

@@ -35,7 +35,7 @@ import {
 } from '../versions/registries.ts';
 import { unreadNames } from '../versions/undeclared-events.ts';
 import { createVersionTables, dropVersionTable } from '../versions/version-tables.ts';
-import { codeChangedMessage, removedVersions, tableChangedMessage } from './changed-declaration.ts';
+import { codeChangedMessage, endingRules, removedVersions, tableChangedMessage } from './changed-declaration.ts';
 import { checkSqlFold, declareVersions, expectReached, newVersion } from './declare-versions.ts';
 
 export interface RegisterOptions {
@@ -111,10 +111,9 @@ function register(options: RegisterOptions): Promise<string[]> {
     const all = await withOtherStores(tx, registered);
     const current = currentCopies(all.versions);
     const names = new Set(registered.map(({ name }) => name));
-    const warnings = removedVersions(
-      current.filter(({ name }) => names.has(name)),
-      declarations.projections,
-    );
+    const named = current.filter(({ name }) => names.has(name));
+    const warnings = removedVersions(named, declarations.projections);
+    warnings.push(...(await endingRules(tx, registered, declarations.projections)));
     const placed = ownProjections(options, registered).map((projection) =>
       placeOf(options, projection, registered, current),
     );

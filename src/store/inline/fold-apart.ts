@@ -9,10 +9,10 @@ import type { Queryable } from '../statements/statement.ts';
 import type { ReadTable } from '../tables/read-table.ts';
 import { refusalOf } from '../tables/refused-rows.ts';
 import { type ChangedRow, writeAcceptable } from '../tables/write-rows.ts';
-import { foldBatch, keysTouched, type LeftOutOfRows, recordSkipsOf } from './folded-batch.ts';
+import { foldBatch, keysTouched, type LeftOutOfRows, recordSkipsOf, refusesAppend } from './folded-batch.ts';
 
 export interface FoldedApart extends LeftOutOfRows {
-  /** With the policy `stop`: why the events cannot be folded. The caller must roll back the transaction. */
+  /** Why the events cannot be folded, if that {@link refusesAppend refuses the append}. The caller must roll back the transaction. */
   readonly refused: RefoldError | null;
 }
 
@@ -36,13 +36,14 @@ export async function foldApart(
     const rows = keys.size > 0 ? await table.load(tx, [...keys.values()]) : [];
     const blocked = policy === 'dead-letter' ? await readBlockedAmong(tx, projection.tableName, [...keys.keys()]) : [];
     const byKey = new Map(rows.map((row) => [keyText(table.keyOf(row)), row]));
-    const folded = foldBatch(projection, [[event]], byKey, { freeze, blocked });
+    const folded = foldBatch(projection, [[event]], byKey, { freeze, blocked, appended: true });
     for (const refused of folded.refused.values()) return { letters, skipped, refused };
     const failures = new UnwrittenFailures(projection);
     const taken = new Map(folded.changed);
     for (const { key, error } of await writeAcceptable(tx, table, [...taken.values()])) {
-      const refused = rowRefused(projection, event, key, refusalOf(projection, error));
-      if (policy === 'stop') return { letters, skipped, refused };
+      const refusal = refusalOf(projection, error);
+      const refused = rowRefused(projection, event, key, refusal);
+      if (refusesAppend(projection, refusal)) return { letters, skipped, refused };
       taken.delete(keyText(key));
       failures.add({ event, key, error: refused });
     }

@@ -1,8 +1,10 @@
-import type { RefoldError } from '../../errors.ts';
+import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
+import { hidesKey } from '../../projections/declaration/hidden-values.ts';
 import type { Discarded } from '../../projections/fold/discarded.ts';
+import type { FoldStep } from '../../projections/fold/fold.ts';
 import { foldByPolicy, stepsByPolicy } from '../../projections/fold/fold-by-policy.ts';
 import { isEvolveFailure } from '../../projections/fold/fold-failures.ts';
 import { createUniqueClaims, type UniqueClaims } from '../../projections/fold/unique-claims.ts';
@@ -45,9 +47,12 @@ export function foldBatch(
     freeze,
     blocked,
     discarded = new Set(),
+    appended = false,
   }: {
     readonly freeze: boolean;
     readonly blocked: readonly string[];
+    /** Whether the events are being appended. Unique columns then {@link refusesAppend refuse} what the policy would leave out. */
+    readonly appended?: boolean;
     /** @default nothing: an event that is being appended cannot be discarded yet */
     readonly discarded?: Discarded;
   },
@@ -57,6 +62,8 @@ export function foldBatch(
   const failures = new UnwrittenFailures(projection);
   const claims = createUniqueClaims(projection.codec, projection.uniqueIndexes);
   const waiting = new Set(blocked);
+  const whole = appended && refusesAppend(projection, { taken: false });
+  const policy = whole ? { ...projection, onError: { ...projection.onError, policy: 'stop' as const } } : projection;
 
   for (const [index, all] of groups.entries()) {
     const ofGroup: typeof changed = new Map();
@@ -71,8 +78,13 @@ export function foldBatch(
       },
     };
     try {
-      const steps = stepsByPolicy(projection, all, discarded, failures.add);
-      foldByPolicy(projection, steps, memory, { freeze, blocked: waiting, leaveOut: failures.add });
+      const steps = stepsByPolicy(policy, all, discarded, failures.add);
+      const held = whole && steps.find(({ text }) => waiting.has(text));
+      if (held) {
+        refused.set(index, uncheckedRow(projection, held));
+        continue;
+      }
+      foldByPolicy(policy, steps, memory, { freeze, blocked: waiting, leaveOut: failures.add });
       for (const [text, entry] of ofGroup) changed.set(text, entry);
     } catch (error) {
       if (!isEvolveFailure(error)) throw error;
@@ -81,6 +93,23 @@ export function foldBatch(
   }
   const { letters, skipped } = failures;
   return { changed, letters, skipped, claims, refused };
+}
+
+/**
+ * Whether an append is refused if one of its events fails. Unique columns are a rule for appends: a taken value refuses the append whatever
+ * `onError` says, and so does each event that would become a dead letter, because its values would be checked only after others are taken.
+ */
+export function refusesAppend({ onError, uniqueIndexes }: Projection, { taken }: { readonly taken: boolean }): boolean {
+  return onError.policy === 'stop' || (uniqueIndexes.length > 0 && (taken || onError.policy === 'dead-letter'));
+}
+
+function uncheckedRow(projection: Projection, { event, text }: FoldStep): RefoldError {
+  const { id } = projection;
+  return new RefoldError(
+    'UNIQUE_CHECK_UNAVAILABLE',
+    `The unique values of ${hidesKey(projection) ? 'a row' : `the row ${text}`} of ${id} can't be checked: the row waits for a dead letter. Nothing was written. Retry or discard it: 'refold dead-letters list ${id}'.`,
+    { types: [`${event.family}.${event.type}`], waitedMs: 0 },
+  );
 }
 
 /** The rows that events change, by key text. An event whose key fails is skipped: the fold reports the error. */

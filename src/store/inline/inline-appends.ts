@@ -174,7 +174,7 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
     const blocked =
       policy === 'dead-letter' && keys ? await readBlockedAmong(tx, projection.tableName, [...keys.keys()]) : [];
     const byKey = new Map(rows.map((row) => [keyText(table.keyOf(row)), row]));
-    return foldBatch(projection, wanted, byKey, { freeze, blocked });
+    return foldBatch(projection, wanted, byKey, { freeze, blocked, appended: true });
   }
 
   function tableOf(projection: Projection, tableName: string): ReadTable {

@@ -27,7 +27,10 @@ export function refuseFailed(folded: readonly { projection: Projection; batch: F
 }
 
 /** The error of a refused append. */
-export function refusedBy({ id }: Projection, error: RefoldError): RefoldError {
-  const message = `${error.message} Nothing was appended, because the rows of ${id} commit with the append. Fix the projection, or declare another 'onError'.`;
+export function refusedBy({ id, uniqueIndexes }: Projection, error: RefoldError): RefoldError {
+  if (error.code === 'UNIQUE_CHECK_UNAVAILABLE') return error;
+  const policy = uniqueIndexes.length > 0 ? `declare onError: 'skip'` : `declare another 'onError'`;
+  const wayOut = error.fields.taken === true ? '' : ` Fix the projection, or ${policy}.`;
+  const message = `${error.message} Nothing was appended, because the rows of ${id} commit with the append.${wayOut}`;
   return new RefoldError(error.code, message, { ...error.fields }, { cause: error.cause });
 }

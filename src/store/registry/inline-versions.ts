@@ -39,15 +39,18 @@ export interface UncheckedRule {
   readonly of: 'all' | 'declaring';
 }
 
-/** The rule that ends if a version is forgotten: no other version of the projection has its unique columns. Null if none ends. */
-export async function readEndingRule(
-  db: Queryable,
-  name: string,
-  version: number,
-): Promise<{ readonly columns: readonly string[]; readonly types: readonly string[] } | null> {
+/** A rule that no other version of the projection holds. */
+export interface OwnRule {
+  readonly columns: readonly string[];
+  /** The event types whose appends it checks, by their names in the log. */
+  readonly types: readonly string[];
+}
+
+/** The rule that ends if a version is forgotten. Null if none ends. */
+export async function readEndingRule(db: Queryable, name: string, version: number): Promise<OwnRule | null> {
   const [row] = await run(
     db,
-    sql<{ columns: string[]; types: string[] }>`
+    sql<OwnRule>`
       select unique_columns as columns, types
       from refold.inline_versions as own
       where name = ${name}

@@ -8,7 +8,8 @@ import { refuseServer, requireSuitableServer } from './server-facts.ts';
 export interface LogFacts {
   /** The number of positions that a session preallocates; null if the sequence is missing. */
   readonly sequenceCache: number | null;
-  readonly hasTagTrigger: boolean;
+  /** A trigger of Refold's tables that is missing or disabled, such as `check_insert`. Null if there is none. */
+  readonly disabled: string | null;
   readonly seesLocks: boolean;
   /** Where the sequence of positions stands, and the last event of the log. */
   readonly drawn: bigint;
@@ -85,21 +86,16 @@ export async function workProblem(db: Queryable): Promise<string | null> {
 }
 
 /** Why readers of this log could miss events. */
-export function logProblem({
-  sequenceCache,
-  hasTagTrigger,
-  seesLocks,
-  drawn,
-  lastEvent,
-}: LogFacts): string | undefined {
+export function logProblem({ sequenceCache, disabled, seesLocks, drawn, lastEvent }: LogFacts): string | undefined {
   if (sequenceCache !== 1) {
     return (
       `the sequence of refold.events has a cache of ${sequenceCache ?? 'nothing, because it is missing'}; expected 1. ` +
       'Run `alter sequence refold.events_position_seq cache 1`.'
     );
   }
-  if (!hasTagTrigger) {
-    return "the trigger 'tag_writer' of refold.events is missing or disabled. Run `alter table refold.events enable trigger tag_writer`, or restore it from migration 0002.";
+  if (disabled !== null) {
+    const [table, without] = triggers[disabled] ?? [];
+    return `the trigger '${disabled}' of refold.${table} is missing or disabled, so ${without}. Run \`alter table refold.${table} enable trigger ${disabled}\`, or create it again as the migrations do.`;
   }
   if (!seesLocks)
     return 'this user may not read pg_locks. Run `grant select on pg_locks to` the user that Refold connects as.';
@@ -112,6 +108,18 @@ export function logProblem({
 
 // Positions are part of lock keys of 48 bits. A million short of their end, so that this is said before an append fails.
 const mostPositions = 2n ** 47n - 1_000_000n;
+
+/** The triggers without which something fails in silence: their tables, and what fails. */
+const triggers: Readonly<Record<string, readonly [table: string, without: string]>> = {
+  tag_writer: ['events', 'readers would miss events'],
+  check_insert: ['events', 'an INSERT could write a unique value twice'],
+  begin_rule: ['projections', 'unique values of a new version would not be checked'],
+  inherit_rule: ['inline_versions', 'unique values would not be checked after a version is retired'],
+  note_inline_status: ['inline_versions', 'unique values would not be checked'],
+  begin_changes: ['projections', 'subscribers would miss changes'],
+  raise_floors: ['changes', 'subscribers would miss changes'],
+  raise_all_floors: ['changes', 'subscribers would miss changes'],
+};
 
 /** {@link logProblem} of a database. */
 export async function readLogProblem(db: Queryable): Promise<string | undefined> {
@@ -129,15 +137,19 @@ async function readLogFacts(target: Queryable): Promise<LogFacts> {
           from pg_sequence
           where seqrelid = to_regclass('refold.events_position_seq')
         ) as "sequenceCache",
-        exists (
-          select from pg_trigger
-          where tgrelid = to_regclass('refold.events')
-            and tgname = 'tag_writer'
-            and tgenabled in ('O', 'A')
-        ) as "hasTagTrigger",
+        (
+          select name
+          from unnest($1::text[], $2::text[]) as expected (name, of_table)
+          where not exists (
+            select from pg_trigger
+            where tgrelid = to_regclass('refold.' || of_table) and tgname = name and tgenabled in ('O', 'A')
+          )
+          limit 1
+        ) as disabled,
         has_table_privilege('pg_locks', 'select') and has_function_privilege('pg_lock_status()', 'execute') as "seesLocks",
         (select coalesce(max(position), 0) from refold.events) as "lastEvent",
         coalesce(pg_sequence_last_value('refold.events_position_seq'), 0) as drawn`,
+    values: [Object.keys(triggers), Object.values(triggers).map(([table]) => table)],
   });
   return onlyRow(facts);
 }

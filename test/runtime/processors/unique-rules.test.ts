@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { defineConfig, type Projection, type RefoldError } from '../../../src/index.ts';
+import { checkStoredDeclarations } from '../../../src/runtime/activation/check-declarations.ts';
+import { discardDeadLetters } from '../../../src/runtime/dead-letters/dead-letters.ts';
 import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
 import { rebuildInPlace } from '../../../src/runtime/rebuilds/rebuild-in-place.ts';
 import { takeSnapshot } from '../../../src/runtime/rebuilds/table-snapshots.ts';
@@ -42,6 +44,52 @@ test('on an empty database, the second of two commands right after the start is 
   await open(runtime, 'a', 'Ada');
   await expect(open(runtime, 'b', 'Ada')).rejects.toMatchObject({ code: 'EVOLVE_FAILED' });
   expect(await owners(runtime)).toEqual(['Ada']);
+});
+
+test.each([
+  'skip',
+  'dead-letter',
+] as const)('a value that is taken refuses the append whatever onError says: %s', async (onError) => {
+  const projection = uniqueOwner({ onError });
+  const runtime = await start([projection]);
+  await open(runtime, 'a', 'Ada');
+  const taken = { code: 'EVOLVE_FAILED', fields: expect.objectContaining({ taken: true }) };
+  const together = await Promise.allSettled([open(runtime, 'b', 'Ada'), open(runtime, 'c', 'Cleo')]);
+  expect(together).toMatchObject([{ status: 'rejected', reason: taken }, { status: 'fulfilled' }]);
+  const within = runtime.db.transaction((tx) => {
+    const events = [{ type: 'Opened', payload: { owner: 'Cleo' } }] as const;
+    return runtime.log.append({ family: account, streamId: 'd', events }, tx);
+  });
+  await expect(within).rejects.toMatchObject(taken);
+  // An event that is skipped claims no value. One that waits as a dead letter could claim a value that another row has taken meanwhile.
+  const failing = open(runtime, 'e', 'nobody').then(
+    () => 'written',
+    ({ code }: RefoldError) => code,
+  );
+  expect(await failing).toBe(onError === 'skip' ? 'written' : 'EVOLVE_FAILED');
+  expect(await owners(runtime)).toEqual(['Ada', 'Cleo', ...(onError === 'skip' ? ['nobody'] : [])]);
+  expect(await statusOf(runtime, projection)).toMatchObject({ inline: 'live', deadLetters: 0 });
+});
+
+test('appends to a row that waits for a dead letter are refused until it is retried or discarded', async () => {
+  const before = await start([inlineBalance]);
+  await open(before, 'a', 'nobody');
+  const projection = uniqueOwner({ onError: 'dead-letter' });
+  const runtime = await start([inlineBalance, projection]);
+  await untilLive(runtime, projection);
+  await expect(open(runtime, 'a', 'Ada')).rejects.toMatchObject({
+    ...unavailable,
+    message: expect.stringContaining(
+      'The unique values of the row ["a"] of unique_owner@1 can\'t be checked: the row waits',
+    ),
+    fields: { types: ['account.Opened'] },
+  });
+  await open(runtime, 'b', 'Ada');
+  const { db, log } = runtime;
+  await discardDeadLetters({ db, log, readSchema, projection }, step);
+  await expect(open(runtime, 'a', 'Ada')).rejects.toMatchObject({ code: 'EVOLVE_FAILED' });
+  await open(runtime, 'a', 'Mia');
+  expect(await owners(runtime)).toEqual(['nobody', 'Ada', 'Mia']);
 });
 
 test('while a new version is built from a log with events, processes that declare it wait, and others go on', async () => {
@@ -157,6 +205,27 @@ test('a rule that the active version lacks begins with the activation, and ends 
   await both.lifecycle.retire('unique_owner', 2, step);
   await open(old, 'b', 'Ada');
   expect(await owners(both)).toEqual(['Ada', 'Ada']);
+});
+
+test('a declaration that ends the rule, or lets nobody check it, says so', async () => {
+  const other = uniqueOwner({ version: 2, unique: false });
+  const first = await start([holder, other]);
+  await open(first, 'a', 'Ada');
+  await setting.stop(first);
+  const next = await start([other], { impatient: true });
+  const refused =
+    'unique_owner@1 is not declared, and no other version holds the unique rule of owner: appends of account.Opened, account.Closed are refused';
+  expect(setting.messages).toContainEqual(expect.stringContaining(refused));
+  await expect(open(next, 'b', 'Bob')).rejects.toMatchObject(unavailable);
+  const config = defineConfig({ projections: [uniqueOwner({ mode: 'async' }), other], events: [account] });
+  const ends = "unique_owner@1 is declared 'async' now, which ends the unique rule of owner: nothing checks appends of";
+  expect(await checkStoredDeclarations(next.db, config)).toContainEqual({
+    kind: 'note',
+    message: expect.stringContaining(ends),
+  });
+  const without = await setting.start(config);
+  expect(setting.messages).toContainEqual(expect.stringContaining(ends));
+  await open(without, 'b', 'Ada');
 });
 
 test('a rebuild beside the table and a snapshot under traffic refuse nothing, and no value gets two owners', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterEach, expect, test } from 'vitest';
 import { defineConfig, type RefoldError } from '../../../src/index.ts';
+import { retryDeadLetters } from '../../../src/runtime/dead-letters/dead-letters.ts';
 import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
 import { rebuildInPlace, restoreSnapshot } from '../../../src/runtime/rebuilds/rebuild-in-place.ts';
 import { takeSnapshot } from '../../../src/runtime/rebuilds/table-snapshots.ts';
@@ -29,6 +30,15 @@ const transitions = {
   'a rebuild in place': (runtime) => rebuildInPlace(inPlace(runtime), step),
   'a snapshot': (runtime) => takeSnapshot({ db: runtime.db, readSchema, name: holder.name, version: 1 }, step),
   'a restored snapshot': (runtime) => restoreSnapshot(inPlace(runtime), step, 'latest'),
+  'a retry of dead letters': ({ db, log }) => retryDeadLetters({ db, log, readSchema, projection: holder }, step),
+  /** As `refold import` does. */
+  async 'an import'({ log }) {
+    const claims = Array.from({ length: 10 }, (_, n) => {
+      const events = [{ type: 'Opened', payload: { owner: `value ${n * 3}` } }] as const;
+      return { family: account, streamId: randomUUID(), events };
+    });
+    await log.appendInOrder(claims);
+  },
   async 'a pause'(runtime) {
     await runtime.lifecycle.pause(holder.name, 1, step);
     await until(() =>
@@ -62,7 +72,11 @@ const transitions = {
   },
 } satisfies Record<string, (runtime: Runtime) => Promise<unknown>>;
 
-type Transition = keyof typeof transitions | 'a killed process' | 'a process of the next release';
+type Transition =
+  | keyof typeof transitions
+  | 'a killed process'
+  | 'a process that is frozen for a while'
+  | 'a process of the next release';
 
 const inPlace = ({ db, log }: Runtime) => ({ db, log, readSchema, projection: holder });
 
@@ -84,6 +98,7 @@ test('whatever happens to its versions, a value that many writers claim has one 
     fc.constantFrom<Transition>(
       ...(Object.keys(transitions) as (keyof typeof transitions)[]),
       'a killed process',
+      'a process that is frozen for a while',
       'a process of the next release',
     ),
     { minLength: effort(12, 5), maxLength: effort(30, 8) },
@@ -103,6 +118,12 @@ test('whatever happens to its versions, a value that many writers claim has one 
           case 'a killed process':
             await writing.shift()?.end('SIGKILL');
             writing.push(await startWriter(upTo));
+            break;
+          case 'a process that is frozen for a while':
+            writing[0]?.signal('SIGSTOP');
+            // Its units go to the other one.
+            await until(async () => (await written(operator)) > before);
+            writing[0]?.signal('SIGCONT');
             break;
           case 'a process of the next release':
             upTo = 2;
