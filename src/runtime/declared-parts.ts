@@ -104,6 +104,7 @@ export function declareParts(shared: SharedParts, config: Config, maintained: Ma
   const { readSchema } = config.database;
   const noteLength = createLongStreamLog(shared.logger);
   const appends = openApplicationLog(db, config, {
+    unlessStalled: (write) => watch.stalled.run(write),
     freeze: development,
     logger: shared.appendLogger,
     onAppended: (position) => source.appended(position),
@@ -138,8 +139,8 @@ export function declareParts(shared: SharedParts, config: Config, maintained: Ma
     lifecycleOfStores(stores, find, (store) => createLifecycle(store.db, readSchema, config)),
     {
       refresh: shared.versions.refresh,
-      onError: (error) =>
-        shared.logger.warn({ err: error }, 'the registry could not be read after a step of an operator; trying again'),
+      onError: (err) =>
+        shared.logger.warn({ err }, 'the registry could not be read after a step of an operator; trying again'),
     },
   );
   const running = createRunningCount();
@@ -285,9 +286,7 @@ function maintainDeclared(parts: MaintainedParts, config: Config, maintained: Ma
   ];
   return {
     readModelsServed,
-    lookAtTables() {
-      for (const { tables } of maintenances) tables?.soon();
-    },
+    lookAtTables: () => maintenances.map(({ tables }) => tables?.soon()),
     storeProblems() {
       const problems = stores.apart.map(({ name }, index) => [name, maintenances[index + 1]?.problem()] as const);
       return Object.fromEntries(problems.filter((one): one is readonly [string, string] => one[1] !== undefined));

@@ -189,7 +189,8 @@ export function createEventLog(
     const prepared = batch.map((one) => one.prepared);
     const write = () =>
       inline?.concerns(batch) ? inline.append(batch, lockTimeoutMs) : appendBatch(db, prepared, lockTimeoutMs);
-    const outcomes = await tracedWrite(batch, write).catch((error: unknown) => {
+    const unlessStalled = options.unlessStalled ?? ((work) => work());
+    const outcomes = await tracedWrite(batch, () => unlessStalled(write)).catch((error: unknown) => {
       const unchecked = uncheckedError(error, byName.values());
       if (!unchecked) report({ outcomes: batch.map(() => 'failed'), events: 0, error });
       throw unchecked ?? unknownOutcome(error);

@@ -2,10 +2,13 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRefold, defineConfig, type Refold } from '../../src/index.ts';
+import { createStalledCommits } from '../../src/store/append-queue/stalled-commits.ts';
+import { createEventLog } from '../../src/store/event-log.ts';
+import { createDatabase } from '../../src/store/postgres/database.ts';
 import { grantsScript } from '../../src/store/server/grants.ts';
 import { startOwnServer } from '../support/own-server.ts';
 import type { PostgresCluster } from '../support/postgres-cluster.ts';
-import { balanceV1, openAccount } from '../support/sample-domain.ts';
+import { account, balanceV1, openAccount } from '../support/sample-domain.ts';
 import { until } from '../support/until.ts';
 
 // What an administrator or a disk does to a server while an application runs on it.
@@ -74,6 +77,7 @@ const faults: readonly {
   end: () => Promise<unknown>;
   says: RegExp;
   logs?: RegExp;
+  /** Whether mutations are refused. */
   refuses: boolean;
 }[] = [
   {
@@ -102,7 +106,7 @@ const faults: readonly {
       await admin.query('select pg_reload_conf()');
     },
     says: /commits wait for a synchronous standby that is away/,
-    refuses: false,
+    refuses: true,
   },
 ];
 
@@ -116,7 +120,7 @@ test.for(faults)('$what: not ready, with the reason, and ready again when it is 
   expect((await mutate()).errors).toBeUndefined();
   await begin();
   try {
-    if (refuses) expect((await mutate()).errors).toMatchObject([{ extensions: { code: 'DATABASE_UNAVAILABLE' } }]);
+    if (refuses) await until(async () => (await mutate()).errors?.[0]?.extensions.code === 'DATABASE_UNAVAILABLE');
     const found = await until(async () => {
       const now = await health();
       return now.status === 503 && says.test(now.body) && now;
@@ -128,6 +132,41 @@ test.for(faults)('$what: not ready, with the reason, and ready again when it is 
   }
   await until(async () => (await health()).status === 200);
   expect((await mutate()).errors).toBeUndefined();
+});
+
+test('an append whose commit waits for a standby is answered: it may be written', async () => {
+  const db = createDatabase({ url: server.url, maxConnections: 3 });
+  const stalled = createStalledCommits();
+  const log = createEventLog(db, [account], { unlessStalled: stalled.run });
+  const append = (streamId: string) =>
+    log.append({ family: account, streamId, events: [{ type: 'Opened', payload: { owner: 'Ada' } }] }).then(
+      () => 'written',
+      (error: { code?: string }) => error.code,
+    );
+  await admin.query(`alter system set synchronous_standby_names = 'away'`);
+  await admin.query('select pg_reload_conf()');
+  try {
+    const first = await until(async () => {
+      const appending = append(`b${opened++}`);
+      const waits = until(async () => {
+        const { rows } = await admin.query(`select from pg_stat_activity where wait_event = 'SyncRep'`);
+        return rows.length > 0 && 'waits';
+      });
+      return (await Promise.race([appending, waits])) === 'waits' && { appending };
+    });
+    stalled.waitFor('commits wait');
+    expect(await first.appending).toBe('OUTCOME_UNKNOWN');
+    expect(await append('never')).toBe('DATABASE_UNAVAILABLE');
+  } finally {
+    await admin.query('alter system reset synchronous_standby_names');
+    await admin.query('select pg_reload_conf()');
+  }
+  stalled.waitFor(undefined);
+  expect(await append(`b${opened++}`)).toBe('written');
+  expect(await log.streamVersion(account, `b${opened - 2}`)).toBe(1);
+  expect(await log.streamVersion(account, 'never')).toBe(0);
+  await db.close();
+  await until(async () => (await health()).status === 200);
 });
 
 test('damaged data has a code that clients know, and the instance is not ready', async () => {

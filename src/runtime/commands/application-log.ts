@@ -13,7 +13,7 @@ export interface ApplicationLog {
 }
 
 export interface ApplicationLogOptions
-  extends Pick<EventLogOptions, 'onAppended' | 'onSent' | 'onFolded' | 'onSlowEvent'> {
+  extends Pick<EventLogOptions, 'onAppended' | 'onSent' | 'onFolded' | 'onSlowEvent' | 'unlessStalled'> {
   /** Freezes rows and events, so an impure `evolve` fails at its own line. */
   readonly freeze: boolean;
   /** Receives the events that inline projections skip or keep as dead letters. */

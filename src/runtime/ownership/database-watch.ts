@@ -1,7 +1,8 @@
+import { createStalledCommits, type StalledCommits } from '../../store/append-queue/stalled-commits.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { isOutage, isServerFault } from '../../store/postgres/database-errors.ts';
 import { privilegeProblem } from '../../store/server/privileges.ts';
-import { readLogProblem, workProblem } from '../../store/server/server-check.ts';
+import { readLogProblem, standbyAway, workProblem } from '../../store/server/server-check.ts';
 import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 
 /** Why appends or reads cannot reach the database at present. Empty if both can. */
@@ -13,6 +14,7 @@ export interface DatabaseProblems {
 /** Tracks whether this process can reach its database, by queries of its own and by the outcome of appends. */
 export interface DatabaseWatch {
   problems(): DatabaseProblems;
+  readonly stalled: Pick<StalledCommits, 'run'>;
   /** Reports the outcome of an append: its error, or undefined. */
   appended(error?: unknown): void;
   stop(): Promise<void>;
@@ -58,6 +60,7 @@ export function createDatabaseWatch(options: DatabaseWatchOptions): DatabaseWatc
   });
   const appends = path(options.appends);
   const reads = path(options.reads);
+  const stalled = createStalledCommits();
   let appendFailedAt = Number.NEGATIVE_INFINITY;
 
   async function ask(asked: Path): Promise<void> {
@@ -70,6 +73,7 @@ export function createDatabaseWatch(options: DatabaseWatchOptions): DatabaseWatc
       asked.problem = problem
         ?.replace(/^the role .*/s, 'the role lacks privileges')
         .replace(/^the sequence .*/s, 'the log can not be appended to');
+      if (asked === appends) stalled.waitFor(problem === standbyAway ? problem : undefined);
       if (problem && asked === appends && asked.problem !== before) options.onProblem?.(problem);
       if (problemOf(appends) === undefined && problemOf(reads) === undefined) onAnswered();
     } catch (error) {
@@ -102,6 +106,7 @@ export function createDatabaseWatch(options: DatabaseWatchOptions): DatabaseWatc
   );
 
   return {
+    stalled,
     problems() {
       const ofAppends = problemOf(appends) ?? (now() - appendFailedAt < appendCountsMs ? unavailable : undefined);
       const ofReads = problemOf(reads);

@@ -3,6 +3,7 @@ import type { CheckedAppend } from '../log/append-request.ts';
 import type { AppendOutcome } from '../log/append-statement.ts';
 import { isOutage, sqlStateOf } from '../postgres/database-errors.ts';
 import { createHeldAppends, type HeldAppendsOptions, joinedLockMs } from './held-appends.ts';
+import type { StalledCommits } from './stalled-commits.ts';
 import { fitting, isUnchecked, type Waiting } from './waiting-appends.ts';
 
 export interface AppendQueueOptions {
@@ -12,6 +13,8 @@ export interface AppendQueueOptions {
   readonly maxInFlight?: number;
   /** How long an append waits in total for what other transactions have locked, in milliseconds. @default 5000 */
   readonly lockTimeoutMs?: number;
+  /** Runs a statement, see {@link StalledCommits}. @default it waits while commits stall */
+  readonly unlessStalled?: StalledCommits['run'];
   /** How many connections wait for locks, besides those of `maxInFlight`. @default 2 */
   readonly maxWaiting?: number;
 }

@@ -61,6 +61,9 @@ export function serverChecks(readSchema: string): readonly ServerCheck[] {
   ];
 }
 
+/** A {@link workProblem}: what is committed now waits, and may never be answered. */
+export const standbyAway = 'commits wait for a synchronous standby that is away';
+
 /** Why a server that responds can't be worked with; null if it can. Not what its role may do, see {@link privilegeProblem}. */
 export async function workProblem(db: Queryable): Promise<string | null> {
   const [row] = await db.query<{ problem: string | null }>({
@@ -79,7 +82,7 @@ export async function workProblem(db: Queryable): Promise<string | null> {
               and wait_event = 'SyncRep'
               and query_start < clock_timestamp() - interval '2 seconds'
           )
-          then 'commits wait for a synchronous standby that is away'
+          then '${standbyAway}'
       end as problem`,
   });
   return row?.problem ?? null;
