@@ -1126,6 +1126,11 @@ begin
   )
   select array_agg(position), coalesce(min(recorded_at), clock_timestamp()) into positions, recorded from inserted;
   done := set_config('refold.appending', '', true);
+  -- The commit waits for other commits that notify, and no other append is delayed by that. The short limit of a joined append would roll back here
+  -- wherever commits are slow, and its positions would be lost.
+  if lock_timeout_ms is not null then
+    done := set_config('lock_timeout', greatest(lock_timeout_ms, 5000)::text, true);
+  end if;
   -- An inline version was left between entering and drawing the positions: the caller enters again.
   if folding <> '' and folding::bigint <> pg_sequence_last_value('refold.inline_leaves') then
     perform refold.refuse_left();

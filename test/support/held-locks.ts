@@ -24,10 +24,9 @@ export async function openTransaction(
       { idleTimeoutMs: 0 }, // somebody else's
     )
     .catch((error: unknown) => {
-      locked.reject(error);
       if (error !== rolledBack) throw error;
     });
-  await locked.promise;
+  await Promise.race([locked.promise, done]); // it fails with `lock`
   return {
     end(how) {
       ended.resolve(how);

@@ -110,6 +110,11 @@ test('rows and checkpoint of a snapshot are of one moment, while batches are wri
     for (let number = 0; !ended; number++)
       await app.execute(openAccount, { accountId: `${writer}-${number}`, owner: `owner-${number % 7}` });
   });
+  const logDb = createDatabase({ url: log.url });
+  const eventsUpTo = async (position: bigint) => {
+    const text = 'select count(*) from refold.events where position <= $1';
+    return (await logDb.query<{ count: bigint }>({ text, values: [position] }))[0]?.count;
+  };
   const seen: { torn: number; behind: number; reads: number } = { torn: 0, behind: 0, reads: 0 };
   const readers = Array.from({ length: 3 }, async () => {
     while (!ended) {
@@ -127,7 +132,8 @@ test('rows and checkpoint of a snapshot are of one moment, while batches are wri
         });
         seen.reads++;
         if (rows?.parts !== rows?.total) seen.torn++;
-        if (rows?.total !== checkpoint) seen.behind++; // every event is one opening
+        // Every event is one opening. Positions have gaps where the server ended a statement.
+        if (rows?.total !== checkpoint && rows?.total !== (await eventsUpTo(checkpoint))) seen.behind++;
       } finally {
         await snapshot.close();
       }
@@ -148,6 +154,7 @@ test('rows and checkpoint of a snapshot are of one moment, while batches are wri
   } finally {
     ended = true;
     await Promise.all([...writers, ...readers]);
+    await logDb.close();
   }
   expect(seen).toMatchObject({ torn: 0, behind: 0 });
   const horizon = await app.log.horizon();

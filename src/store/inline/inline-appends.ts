@@ -134,7 +134,7 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
       last === undefined ? [] : writesOf(tx, projection, tableOf(projection, projection.tableName), made, last),
     );
     own?.onCommit();
-    await roundTrip(pipeline, [...writes, async () => (own ? tx.query({ text: 'commit' }) : undefined)]);
+    await roundTrip(pipeline, [...writes, async () => (own ? tx.query({ text: commitOf(own) }) : undefined)]);
     for (const { projection, ofRows } of leftOut) options.onLeftOut?.(projection, ofRows);
     return outcomes;
   }
@@ -277,6 +277,9 @@ async function untilEntered<T>(
 // Between the append and the commit, the transaction holds streams, rows and the horizon. If the process freezes or disappears there, the server
 // rolls the append back after 5 seconds.
 const begin = 'begin isolation level read committed; set local idle_in_transaction_session_timeout = 5000';
+// As at the end of refold.append: slow commits of others are not locked rows.
+const commitOf = ({ lockTimeoutMs }: { readonly lockTimeoutMs: number | undefined }) =>
+  lockTimeoutMs === undefined ? 'commit' : 'set local lock_timeout = 5000; commit';
 // Raised by refold.refuse_left(). Nothing else raises it in a READ COMMITTED transaction.
 const leftMeanwhile = '40001';
 

@@ -146,7 +146,10 @@ describe('what other transactions hold', () => {
 
   test('and a table that is locked whole refuse all appends in time', async () => {
     const queue = createEventLog(db, [account], { lockTimeoutMs: 250 });
-    const open = await openTransaction(others, (tx) => tx.query({ text: 'lock table refold.events in share mode' }));
+    const administrators = createDatabase({ url: database.superuserUrl, maxConnections: 1 });
+    const open = await openTransaction(administrators, (tx) =>
+      tx.query({ text: 'lock table refold.events in share mode' }),
+    );
     const settled = await Promise.allSettled(Array.from({ length: 40 }, (_, index) => append(queue, `t ${index}`, 1)));
     await open.end('commit');
     for (const outcome of settled)
@@ -154,6 +157,7 @@ describe('what other transactions hold', () => {
         reason: { code: 'STREAM_LOCKED', message: expect.stringContaining('the table refold.events: another') },
       });
     await append(queue, 't 0', 1);
+    await administrators.close();
   });
 
   test('is waited for in total, also if every statement ends with a deadlock', async () => {
