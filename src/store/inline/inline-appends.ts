@@ -18,6 +18,7 @@ import { expectOrder } from '../tables/write-rows.ts';
 import { enterInline, locksToFold, type Touched, touchedRows, WaitedForRows, wants, whoHolds } from './enter-inline.ts';
 import { foldApart } from './fold-apart.ts';
 import { type FoldedBatch, foldBatch, keysTouched, type LeftOutOfRows, writesOf } from './folded-batch.ts';
+import { beginAppend, commitAppend } from './own-transaction.ts';
 import { Refused, refusedBy, refuseFailed } from './refused-appends.ts';
 
 export interface InlineAppendsOptions {
@@ -96,7 +97,7 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
     const [, tables, outcomes, ...guessed] = await roundTrip<
       [unknown, (string | null)[], AppendOutcome[], ...(Row[] | null)[]]
     >(pipeline, [
-      async () => (own ? tx.query({ text: begin }) : undefined),
+      async () => (own ? tx.query({ text: beginAppend }) : undefined),
       () => enterInline(tx, batch, { touched, others, lockTimeoutMs: own?.lockTimeoutMs }),
       () =>
         appendBatch(
@@ -134,7 +135,10 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
       last === undefined ? [] : writesOf(tx, projection, tableOf(projection, projection.tableName), made, last),
     );
     own?.onCommit();
-    await roundTrip(pipeline, [...writes, async () => (own ? tx.query({ text: commitOf(own) }) : undefined)]);
+    await roundTrip(pipeline, [
+      ...writes,
+      async () => (own ? tx.query({ text: commitAppend(own.lockTimeoutMs) }) : undefined),
+    ]);
     for (const { projection, ofRows } of leftOut) options.onLeftOut?.(projection, ofRows);
     return outcomes;
   }
@@ -274,14 +278,7 @@ async function untilEntered<T>(
   }
 }
 
-// Between the append and the commit, the transaction holds streams, rows and the horizon. If the process freezes or disappears there, the server
-// rolls the append back after 5 seconds.
-const begin = 'begin isolation level read committed; set local idle_in_transaction_session_timeout = 5000';
-// As at the end of refold.append: slow commits of others are not locked rows.
-const commitOf = ({ lockTimeoutMs }: { readonly lockTimeoutMs: number | undefined }) =>
-  lockTimeoutMs === undefined ? 'commit' : 'set local lock_timeout = 5000; commit';
-// Raised by refold.refuse_left(). Nothing else raises it in a READ COMMITTED transaction.
-const leftMeanwhile = '40001';
+const leftMeanwhile = '40001'; // raised by refold.refuse_left(), and by nothing else in a READ COMMITTED transaction
 
 interface OfVersion {
   readonly projection: Projection;
