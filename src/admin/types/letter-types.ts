@@ -1,5 +1,5 @@
 import { blockedBehind, type InspectedLetter, type LetterGroups, letterId } from '../../runtime/inspection/letters.ts';
-import type { BrowsedDiscard } from '../../store/browsing/browse-letters.ts';
+import type { BrowsedDiscard } from '../../store/browsing/browse-discards.ts';
 import { builder } from './builder.ts';
 import { LogEvent } from './log-types.ts';
 import { Count, storesAway } from './shared-types.ts';

@@ -4,7 +4,7 @@ import { countBound, type InspectedApplication } from '../../runtime/inspection/
 import { type AuditFilter, type InspectedEntry, readAuditPage } from '../../runtime/inspection/audit-log.ts';
 import type { InspectedVersion, Overview } from '../../runtime/inspection/overview.ts';
 import { listSnapshots } from '../../runtime/rebuilds/table-snapshots.ts';
-import { readDiscardPage } from '../../store/browsing/browse-letters.ts';
+import { readDiscardPage } from '../../store/browsing/browse-discards.ts';
 import { readLagTrend, readRuns } from '../../store/browsing/browse-runs.ts';
 import { readPins } from '../../store/browsing/browse-usage.ts';
 import { readTableFacts } from '../../store/browsing/table-facts.ts';

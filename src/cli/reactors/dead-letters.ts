@@ -105,7 +105,7 @@ export const deadLetters = defineCommand({
   meta: {
     name: 'dead-letters',
     description:
-      "List, retry, discard or recall the events that a projection or a reactor with onError 'dead-letter' could not process.",
+      "List, retry, discard or recall the events that a projection or a reactor with onError 'dead-letter' could not process, and the event that a projection stopped at.",
   },
   subCommands: { list, retry, discard, recall },
 });
@@ -134,15 +134,16 @@ async function redeliver(
     const work = what === 'retry' ? retryDeadLetters : discardDeadLetters;
     const step = { actor: operation.actor, reason: args.reason ?? 'by hand' };
     const outcome = await work(await optionsOf(config, operation, args.version), step, args.key);
-    const { folded, discarded, left } = outcome;
+    const { folded, discarded, left, continues = false } = outcome;
     // Nothing was done: a script must see a failure.
-    const inVain = folded === 0 && discarded === 0;
+    const inVain = folded === 0 && discarded === 0 && !continues;
     if (inVain) process.exitCode = 1;
     if (args.json) return console.log(JSON.stringify(outcome));
     const done = inVain ? 'nothing could be folded' : `${integer(folded)} folded, ${integer(discarded)} discarded`;
     const why = left > 0 ? ` 'refold dead-letters list ${args.version}' shows why.` : '';
     const code = inVain ? ' They still fail with the code of this application.' : '';
-    console.log(`${args.version}: ${done}, ${integer(left)} left.${code}${why}`);
+    const goesOn = continues ? ' Its processor continues.' : '';
+    console.log(`${args.version}: ${done}, ${integer(left)} left.${code}${why}${goesOn}`);
   });
 }
 

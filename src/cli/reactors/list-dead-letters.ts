@@ -1,9 +1,11 @@
 import type { Config } from '../../config/define-config.ts';
 import { RefoldError } from '../../errors.ts';
 import { closest } from '../../events/closest.ts';
-import { listDeadLetters } from '../../runtime/dead-letters/dead-letters.ts';
+import { type ListedLetter, listDeadLetters } from '../../runtime/dead-letters/dead-letters.ts';
+import type { Database } from '../../store/postgres/database.ts';
 import { readAllDeadLetters } from '../../store/processors/dead-letters.ts';
 import { type Discard, listDiscards } from '../../store/processors/discards.ts';
+import { readStoppedAt } from '../../store/processors/stopped-processors.ts';
 import { declaredVersion } from '../shared/declared-version.ts';
 import { integer, json } from '../shared/format.ts';
 import type { Operation } from '../shared/open-operation.ts';
@@ -29,14 +31,14 @@ export async function listLetters(config: Config, operation: Operation, args: Li
   console.log(
     textTable(
       [...(named ? ['of'] : []), 'position', 'event', 'stream', row, 'attempts', 'error'],
-      letters.map(({ of, position, type, streamId, key, attempts, error }) => [
+      letters.map(({ of, position, type, streamId, key, attempts, error, takenBy }) => [
         ...(named ? [of] : []),
         integer(position),
         type,
         streamId,
         key === null ? '?' : typeof key === 'string' ? key : JSON.stringify(key),
         String(attempts),
-        error?.message ?? '(waits behind an earlier one)',
+        `${error?.message ?? '(waits behind an earlier one)'}${takenByText(takenBy)}`,
       ]),
     ),
   );
@@ -76,12 +78,22 @@ export async function expectReactor(config: Config, { reactors }: Operation, nam
   throw new RefoldError('INVALID_CONFIG', `There is no reactor '${name}'.${wayOut}`);
 }
 
-async function lettersOf(config: Config, operation: Operation, of: string | undefined) {
+function takenByText(takenBy: ListedLetter['takenBy']): string {
+  if (!takenBy) return '';
+  return ` Now its unique values are those of ${takenBy.map((key) => JSON.stringify(key)).join(' and ')}.`;
+}
+
+async function lettersOf(
+  config: Config,
+  operation: Operation,
+  of: string | undefined,
+): Promise<readonly (Omit<ListedLetter, 'id' | 'key'> & { readonly of: string; readonly key: unknown })[]> {
   const { stores, dbOf, log, reactors } = operation;
   if (of === undefined) {
     const names = (await reactors.status()).filter(({ deadLetters }) => deadLetters > 0).map(({ name }) => name);
     const ofReactors = await Promise.all(names.map((name) => lettersOfReactor(operation, name)));
-    return [...(await listOfStores(stores, ({ db }) => readAllDeadLetters(db))), ...ofReactors.flat()];
+    const ofStore = async (db: Database) => [...(await readAllDeadLetters(db)), ...(await readStoppedAt(db))];
+    return [...(await listOfStores(stores, ({ db }) => ofStore(db))), ...ofReactors.flat()];
   }
   if (isReactor(of)) {
     await expectReactor(config, operation, of);

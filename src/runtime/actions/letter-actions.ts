@@ -3,7 +3,13 @@ import { globalPosition } from '../../events/global-position.ts';
 import { rowKeyOf } from '../../projections/projection/given-key.ts';
 import { keyText } from '../../projections/projection/projection.ts';
 import { highestLetter, readLettersAt } from '../../store/browsing/browse-letters.ts';
-import { discardDeadLetters, recallDiscarded, retryDeadLetters } from '../dead-letters/dead-letters.ts';
+import { stoppedAtId } from '../../store/processors/stopped-processors.ts';
+import {
+  discardDeadLetters,
+  type Redelivery,
+  recallDiscarded,
+  retryDeadLetters,
+} from '../dead-letters/dead-letters.ts';
 import { awayText, boundedCount, countBound, dbOfVersion, declaredVersionOf } from '../inspection/application.ts';
 import {
   type InspectedLetter,
@@ -60,7 +66,7 @@ async function boundsOf(services: ActionServices, of: string | undefined): Promi
 
 function isMeant({ source, number }: InspectedLetter, bounds: Bounds): boolean {
   const bound = bounds[source.of];
-  return bound !== undefined && number <= BigInt(bound);
+  return number === stoppedAtId || (bound !== undefined && number <= BigInt(bound));
 }
 
 async function previewOf(services: ActionServices, input: DeadLettersInput, what: 'retry' | 'discard'): Promise<Draft> {
@@ -114,6 +120,7 @@ async function redeliver(
 ): Promise<Done> {
   const bounds: Bounds = JSON.parse(bound ?? '{}');
   const total = { folded: 0, discarded: 0, left: 0 };
+  let continues = false;
   const rows = new Set<string>();
   let next: LetterPlace | null = input.after ?? null;
   let visited = 0;
@@ -127,6 +134,7 @@ async function redeliver(
       total.folded += result.folded;
       total.discarded += result.discarded;
       total.left += result.left;
+      continues ||= result.continues ?? false;
     }
     visited += page.letters.length === 0 ? atOnce * 5 : page.letters.length; // an empty page has visited many
     const last = page.letters.at(-1);
@@ -137,7 +145,7 @@ async function redeliver(
   const verb = what === 'retry' ? 'folded or handled' : 'discarded';
   const number = what === 'retry' ? total.folded : total.discarded;
   return {
-    summary: `${number} dead letters ${verb}, ${total.left} left.${next ? ' There are more: run it again.' : ''}`,
+    summary: `${number} dead letters ${verb}, ${total.left} left.${continues ? ' A processor that had stopped continues.' : ''}${next ? ' There are more: run it again.' : ''}`,
     ...total,
     next,
   };
@@ -168,7 +176,7 @@ async function redeliverOf(
   letters: readonly InspectedLetter[],
   step: TransitionReason,
   what: 'retry' | 'discard',
-): Promise<{ readonly folded: number; readonly discarded: number; readonly left: number }> {
+): Promise<Redelivery> {
   const { db, log, config } = services;
   const [first] = letters;
   const none = { folded: 0, discarded: 0, left: letters.length };

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
 import { typedKey } from '../../projections/projection/given-key.ts';
-import { keyText, type Projection, storedIn } from '../../projections/projection/projection.ts';
+import { keyText, type Projection, type RowKey, storedIn } from '../../projections/projection/projection.ts';
 import { announceRewrite } from '../../store/distributed/partition-checkpoints.ts';
+import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import {
   type DeadLetter,
@@ -11,14 +12,24 @@ import {
   readDeadLetters,
   readDeadLettersBeside,
 } from '../../store/processors/dead-letters.ts';
-import { type Discard, insertDiscards, listDiscards, recallDiscards } from '../../store/processors/discards.ts';
+import {
+  type Discard,
+  type Discarding,
+  insertDiscard,
+  insertDiscards,
+  listDiscards,
+  recallDiscards,
+} from '../../store/processors/discards.ts';
 import { lockPartitions } from '../../store/processors/partitions.ts';
+import { readStoppedAt, stoppedAtId } from '../../store/processors/stopped-processors.ts';
 import { recordOperation } from '../../store/registry/transitions.ts';
 import { isDistributed } from '../../store/statements/placed.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { expectDeclaredTable, expectVersion, refused, type TransitionReason } from '../versions/expect-version.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
 import { expectDeployedCode } from './deployed-code.ts';
 import { type LetterTable, type Redelivery, redeliverRows } from './redeliver-letters.ts';
+import { holdersOfValues } from './value-holders.ts';
 
 export { letterError, type Redelivery };
 
@@ -26,11 +37,23 @@ export interface DeadLetterOptions extends LetterTable {
   readonly db: Database;
 }
 
-/** Returns the dead letters of a version's table, in log order. */
-export async function listDeadLetters({ db, projection }: DeadLetterOptions): Promise<DeadLetter[]> {
-  const { name, version } = projection;
+export interface ListedLetter extends DeadLetter {
+  /** The rows that have the unique values which it claims, as they are now. Missing if there are none, and with `evolveSql`. */
+  readonly takenBy?: readonly RowKey[];
+}
+
+/** Returns the dead letters of a version's table, in log order, and the event that its processor has stopped at. */
+export async function listDeadLetters(options: DeadLetterOptions): Promise<ListedLetter[]> {
+  const { db, projection } = options;
+  const { id, name, version } = projection;
   const tableName = await db.transaction(async (tx) => (await expectVersion(tx, name, version)).tableName);
-  return readDeadLetters(db, tableName);
+  const stopped = (await readStoppedAt(db, id)).map(({ of: _, ...letter }) => letter);
+  const letters = [...(await readDeadLetters(db, tableName)), ...stopped];
+  const holders = await holdersOfValues({ ...options, projection: storedIn(projection, tableName) }, letters);
+  return letters.map((letter) => {
+    const takenBy = holders.get(letter.position);
+    return takenBy ? { ...letter, takenBy } : letter;
+  });
 }
 
 /**
@@ -50,7 +73,8 @@ export function retryDeadLetters(
 }
 
 /**
- * Discards the events that failed, and folds those that waited behind them. If ids are given, only those of them.
+ * Discards the events that failed, and folds those that waited behind them. If ids are given, only those of them. The event that the processor has
+ * stopped at is one of them: the processor leaves it out and continues.
  *
  * @throws RefoldError `INVALID_TRANSITION`
  */
@@ -107,27 +131,36 @@ async function redeliver(
   which: string | readonly bigint[] | undefined,
   what: 'retry' | 'discard',
 ): Promise<Redelivery> {
-  const { name, version } = projection;
+  const { id, name, version } = projection;
   const [key, ids] = typeof which === 'string' ? [which, undefined] : [undefined, which];
   return withoutAppends(db, projection, async (tx) => {
     const { state, heldReason, tableName } = await expectDeclaredTable(tx, projection);
     // Keeps the processor from folding later events of these rows meanwhile.
     await lockPartitions(tx, name, version);
     if (isDistributed(tx, projection)) await announceRewrite(tx, { ...projection, tableName });
+    const [stopped] = key === undefined && (ids?.includes(stoppedAtId) ?? true) ? await readStoppedAt(tx, id) : [];
     const letters = ids
       ? await readDeadLettersBeside(tx, tableName, ids)
       : await readDeadLetters(tx, tableName, canonicalKey(projection, key));
-    if (letters.length === 0) {
+    if (letters.length === 0 && !stopped) {
       const such = ids ? 'no such dead letters' : 'no dead letters';
       throw refused(name, version, key === undefined ? `has ${such}.` : `has ${such} of the row ${key}.`);
     }
-    await expectDeployedCode(tx, projection);
+    // The owner of the processor folds the event that it has stopped at.
+    if (letters.length > 0) await expectDeployedCode(tx, projection);
     const named = ids && new Set(ids);
     const discarding = { name, version, actor, reason };
-    const result = await redeliverRows(tx, { log, readSchema, projection: storedIn(projection, tableName) }, letters, {
-      isDiscarded: (letter) => what === 'discard' && letter.error !== null && (named?.has(letter.id) ?? true),
-      onDiscard: (discarded) => insertDiscards(tx, discarding, discarded),
-    });
+    const redelivered = await redeliverRows(
+      tx,
+      { log, readSchema, projection: storedIn(projection, tableName) },
+      letters,
+      {
+        isDiscarded: (letter) => what === 'discard' && letter.error !== null && (named?.has(letter.id) ?? true),
+        onDiscard: (discarded) => insertDiscards(tx, discarding, discarded),
+      },
+    );
+    if (stopped && what === 'discard') await discardWhole(tx, log, discarding, stopped);
+    const result = stopped ? withStopped(redelivered, what) : redelivered;
     await invalidateRows(tx, name, version);
     const outcome = `${result.folded} folded, ${result.discarded} discarded, ${result.left} left`;
     await recordOperation(
@@ -140,6 +173,20 @@ async function redeliver(
     );
     return result;
   });
+}
+
+async function discardWhole(
+  tx: Queryable,
+  log: EventLog,
+  discarding: Discarding,
+  { position }: DeadLetter,
+): Promise<void> {
+  const [event] = await log.readAt([position]);
+  if (event) await insertDiscard(tx, discarding, event);
+}
+
+function withStopped(result: Redelivery, what: 'retry' | 'discard'): Redelivery {
+  return { ...result, discarded: result.discarded + (what === 'discard' ? 1 : 0), continues: true };
 }
 
 function canonicalKey(projection: Projection, key: string | undefined): string | undefined {

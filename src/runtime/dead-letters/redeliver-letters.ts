@@ -38,6 +38,8 @@ export interface Redelivery {
   readonly discarded: number;
   /** Events that remain dead letters. */
   readonly left: number;
+  /** Whether a processor that had stopped continues. @default false */
+  readonly continues?: boolean;
 }
 
 /**

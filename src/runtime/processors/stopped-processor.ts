@@ -17,6 +17,12 @@ export function stopOf(error: unknown, message: string, codeFingerprint: string 
   const at = new Date().toISOString();
   const known = { message, at, ...(codeFingerprint === undefined ? {} : { codeFingerprint }) };
   if (!(error instanceof RefoldError)) return known;
-  const { position } = error.fields;
-  return { ...known, code: error.code, ...(position === undefined ? {} : { position: String(position) }) };
+  const { position, type, streamId } = error.fields;
+  return {
+    ...known,
+    code: error.code,
+    ...(position === undefined ? {} : { position: String(position) }),
+    ...(typeof type === 'string' ? { type } : {}),
+    ...(typeof streamId === 'string' ? { streamId } : {}),
+  };
 }

@@ -1,5 +1,6 @@
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import { keyText, type RowKey } from '../../projections/projection/projection.ts';
+import { isAtEvent, readStoppedAt, stoppedAtId } from '../processors/stopped-processors.ts';
 import type { Queryable } from '../statements/statement.ts';
 import type { LetterError } from '../statements/stored-json.ts';
 
@@ -38,7 +39,7 @@ export interface BrowsedLetter {
 }
 
 /**
- * The tables of versions that are not retired and the reactors that have dead letters; versions first, by name. Each is looked up in an index:
+ * The tables of versions that are not retired and the reactors that have dead letters or have stopped at an event; versions first, by name. Each is looked up in an index:
  * `exists` may become a join that reads all dead letters, and with an equality, they may be read in the order of their ids.
  */
 export async function readLetterSources(db: Queryable, of?: string): Promise<LetterSource[]> {
@@ -50,12 +51,15 @@ export async function readLetterSources(db: Queryable, of?: string): Promise<Let
         from refold.projections
         where state <> 'retired'
           and (
-            select letter.table_name
-            from refold.dead_letters as letter
-            where (letter.table_name, letter.id) > (projections.table_name, 0)
-            order by letter.table_name, letter.id
-            limit 1
-          ) = projections.table_name
+            (
+              select letter.table_name
+              from refold.dead_letters as letter
+              where (letter.table_name, letter.id) > (projections.table_name, 0)
+              order by letter.table_name, letter.id
+              limit 1
+            ) = projections.table_name
+            or (name, version) in (select name, version from refold.processors where status = 'stopped' and ${isAtEvent})
+          )
         union all
         select name, true, name, name, 0
         from refold.reactors
@@ -134,10 +138,35 @@ export async function readLetters(
     values: [source.place, after, size, upTo ?? null, ...filterValues(filter)],
   });
   const found = rows.at(-1);
+  const stopped = after < stoppedAtId ? await stoppedLetters(db, source) : [];
   return {
-    letters: rows.filter(({ isMatch }) => isMatch),
+    letters: [...stopped.filter((letter) => isMatching(letter, filter)), ...rows.filter(({ isMatch }) => isMatch)],
     last: found && found.visited === size ? found.number : null,
   };
+}
+
+/** The event that the processor of a version has stopped at: before all dead letters. */
+async function stoppedLetters(db: Queryable, { of, isReactor }: LetterSource): Promise<BrowsedLetter[]> {
+  const stopped = isReactor ? [] : await readStoppedAt(db, of);
+  return stopped.map(({ id: number, type: eventType, ...letter }) => ({
+    ...letter,
+    number,
+    eventType,
+    requested: null,
+  }));
+}
+
+function isMatching(
+  letter: BrowsedLetter,
+  { eventType, streamId, error, failed = true, stack }: LetterFilter,
+): boolean {
+  return (
+    failed &&
+    stack === undefined &&
+    (eventType ?? letter.eventType) === letter.eventType &&
+    (streamId ?? letter.streamId) === letter.streamId &&
+    (error ?? letter.error?.message) === letter.error?.message
+  );
 }
 
 /** By what dead letters are counted. */
@@ -215,12 +244,14 @@ export async function readLettersAt(
   source: LetterSource,
   numbers: readonly bigint[],
 ): Promise<BrowsedLetter[]> {
-  return db.query<BrowsedLetter>({
+  const stopped = numbers.includes(stoppedAtId) ? await stoppedLetters(db, source) : [];
+  const letters = await db.query<BrowsedLetter>({
     text: source.isReactor
       ? `select ${columnsOfReactor} from refold.reactor_letters where reactor = $1 and position = any ($2) order by position`
       : `select ${columnsOfTable} from refold.dead_letters where table_name = $1 and id = any ($2) order by id`,
     values: [source.place, numbers],
   });
+  return [...stopped, ...letters];
 }
 
 /** The highest number of a source's letters; null if it has none. */
@@ -250,36 +281,4 @@ export async function countBlocked(
     values: [source.place, typeof key === 'string' ? key : keyText(key), position, upTo],
   });
   return row?.count ?? 0;
-}
-
-/** Discarded events of a version that are not recalled, after a place in log order. */
-export interface BrowsedDiscard {
-  readonly position: GlobalPosition;
-  readonly eventType: string;
-  readonly streamId: string;
-  readonly key: RowKey | null;
-  readonly actor: string;
-  readonly reason: string;
-  readonly at: string;
-}
-
-export async function readDiscardPage(
-  db: Queryable,
-  {
-    name,
-    version,
-    after,
-    limit,
-  }: { name: string; version: number; after: readonly [bigint, string] | null; limit: number },
-): Promise<BrowsedDiscard[]> {
-  return db.query<BrowsedDiscard>({
-    text: `
-      select position, event_type as "eventType", stream_id as "streamId", nullif(key, 'null') as key, actor, reason, at
-      from refold.discards
-      where name = $1 and version = $2 and recalled_at is null
-        and ($3::bigint is null or (position, key) > ($3, $4::jsonb))
-      order by position, key
-      limit $5`,
-    values: [name, version, after?.[0] ?? null, after?.[1] ?? null, limit],
-  });
 }

@@ -34,6 +34,23 @@ export async function insertDiscards(
   );
 }
 
+/** Records that a whole event is discarded, for all of its rows. */
+export async function insertDiscard(
+  tx: Queryable,
+  discarding: Discarding,
+  { position, type, streamId }: Pick<DeadLetter, 'position' | 'type' | 'streamId'>,
+): Promise<void> {
+  const { name, version, actor, reason } = discarding;
+  await run(
+    tx,
+    sql`
+      insert into refold.discards (name, version, position, key, event_type, stream_id, actor, reason)
+      values (${name}, ${version}, ${position}, 'null', ${type}, ${streamId}, ${actor}, ${reason})
+      on conflict (name, version, position, key) do update
+      set recalled_at = null, actor = excluded.actor, reason = excluded.reason, at = excluded.at`,
+  );
+}
+
 /**
  * The events that a fold leaves out, as {@link discardText} writes them: those discarded when its table began. An event that was recalled since
  * is left to the next rebuild, because the fold may be past it. Whether a table lacks an event then does not depend on who folds it when.

@@ -23,7 +23,11 @@ export interface StoredDefinition {
 export interface ProcessorError {
   readonly message: string;
   readonly code?: string;
+  /** Of the event, if it is the reason. */
   readonly position?: string;
+  readonly type?: string;
+  /** Missing if it is hidden. */
+  readonly streamId?: string;
   readonly at: string;
   /** Fingerprint of the code that stopped. */
   readonly codeFingerprint?: string;

@@ -37,8 +37,8 @@ export interface ReadTable {
    * no statement if no column is unique.
    */
   vacate(db: Queryable, rows: readonly Row[]): Promise<void>;
-  /** Whether a row of the table has any of these unique values. */
-  holdsAny(db: Queryable, values: PassingValues): Promise<boolean>;
+  /** A row of the table that has any of these unique values. */
+  holderOf(db: Queryable, values: PassingValues): Promise<Row | undefined>;
   /** Writes all rows with one statement, which also publishes the changes in `changes` if given. */
   upsert(db: Queryable, rows: readonly Row[], changes?: RecordedChanges): Promise<void>;
   /**
@@ -164,18 +164,18 @@ function createTable(projection: Projection, readSchema: string): ReadTable {
       const encoded = JSON.stringify(rows.map((row) => codec.encode(row)));
       await db.query({ text: vacateText, values: [encoded], name: `vacate ${tableName}` });
     },
-    async holdsAny(db, { columns: on, rows }) {
+    async holderOf(db, { columns: on, rows }) {
       const values = rows.map((row) =>
         Object.fromEntries(on.map((name) => [name, codec.encodeValue(name, row[name])])),
       );
-      const found = await db.query({
-        text: `select
+      const [found] = await db.query<Record<string, unknown>>({
+        text: `select ${selected}
           from json_to_recordset($1) as taken (${typed(on)})
           join ${table} on ${on.map((name) => `${table}.${sql(name)} = taken.${quoted(name)}`).join(' and ')}
           limit 1`,
         values: [JSON.stringify(values)],
       });
-      return found.length > 0;
+      return found && codec.decode(found);
     },
     async upsert(db, rows, changes) {
       const encoded = JSON.stringify(rows.map((row) => codec.encode(row)));

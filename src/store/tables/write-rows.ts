@@ -64,5 +64,5 @@ async function writeHalves(
 export async function expectOrder(tx: Queryable, table: ReadTable, claims: UniqueClaims | undefined): Promise<void> {
   if (!claims) return;
   if (claims.clash) throw new AmbiguousOrder();
-  for (const values of claims.passing()) if (await table.holdsAny(tx, values)) throw new AmbiguousOrder();
+  for (const values of claims.passing()) if (await table.holderOf(tx, values)) throw new AmbiguousOrder();
 }

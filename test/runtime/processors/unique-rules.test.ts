@@ -1,11 +1,17 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { defineConfig, type Projection, type RefoldError } from '../../../src/index.ts';
 import { checkStoredDeclarations } from '../../../src/runtime/activation/check-declarations.ts';
-import { discardDeadLetters } from '../../../src/runtime/dead-letters/dead-letters.ts';
+import {
+  discardDeadLetters,
+  listDeadLetters,
+  listDiscarded,
+  retryDeadLetters,
+} from '../../../src/runtime/dead-letters/dead-letters.ts';
 import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
 import { rebuildInPlace } from '../../../src/runtime/rebuilds/rebuild-in-place.ts';
 import { takeSnapshot } from '../../../src/runtime/rebuilds/table-snapshots.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
+import { verifyVersion } from '../../../src/runtime/verification/verify.ts';
 import { readRebuilds } from '../../../src/store/registry/rebuilds.ts';
 import { inlineBalance } from '../../support/inline-domain.ts';
 import { creditOf, expectRight, open, statusOf, untilLive } from '../../support/inline-setting.ts';
@@ -205,6 +211,44 @@ test('a rule that the active version lacks begins with the activation, and ends 
   await both.lifecycle.retire('unique_owner', 2, step);
   await open(old, 'b', 'Ada');
   expect(await owners(both)).toEqual(['Ada', 'Ada']);
+});
+
+test('duplicates that are in the log before the rule are listed with the row that has the value, and discarded one by one', async () => {
+  const before = await start([inlineBalance]);
+  for (const [streamId, owner] of Object.entries({ a: 'Ada', b: 'Ada', c: 'Cleo', d: 'Ada' }))
+    await open(before, streamId, owner);
+  const runtime = await start([inlineBalance, holder]);
+  const options = { db: runtime.db, log: runtime.log, readSchema, projection: holder };
+  const stopsAt = (position: bigint) =>
+    until(async () => {
+      const letters = await listDeadLetters(options);
+      return letters[0]?.position === position && letters;
+    });
+  expect(await stopsAt(2n)).toMatchObject([
+    {
+      key: null,
+      type: 'Opened',
+      streamId: 'b',
+      takenBy: [['a']],
+      error: { message: expect.stringContaining("'owner' is already taken") },
+    },
+  ]);
+  expect(await retryDeadLetters(options, step)).toMatchObject({ discarded: 0, continues: true });
+  await stopsAt(2n);
+  expect(await discardDeadLetters(options, step)).toEqual({ folded: 0, discarded: 1, left: 0, continues: true });
+  await stopsAt(4n);
+  await discardDeadLetters(options, step);
+  await untilLive(runtime, holder);
+  expect(await listDiscarded(options)).toMatchObject([
+    { position: 2n, key: null, streamId: 'b' },
+    { position: 4n, key: null, streamId: 'd' },
+  ]);
+  await expect(open(runtime, 'e', 'Ada')).rejects.toMatchObject({ code: 'EVOLVE_FAILED' });
+  expect(await verifyVersion({ ...options, db: runtime.db })).toMatchObject({ rowsCompared: 2, differences: 0 });
+  await requestRebuild(runtime.db, holder, readSchema, step);
+  await until(async () => (await readRebuilds(runtime.db)).length === 0);
+  await expect(open(runtime, 'e', 'Cleo')).rejects.toMatchObject({ code: 'EVOLVE_FAILED' });
+  await open(runtime, 'd', 'Dora');
 });
 
 test('a declaration that ends the rule, or lets nobody check it, says so', async () => {
