@@ -37,7 +37,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   'store/browsing': {
     purpose: 'the log as operators search it',
-    uses: ['log', 'postgres', 'statements'],
+    uses: ['log', 'postgres', 'processors', 'statements'],
   },
   'store/ownership': {
     purpose: 'which process owns which work: leases, advisory locks, announcements',
