@@ -77,6 +77,12 @@ export const refoldCodes = {
     why: 'A limit of the gateway.',
     do: 'Ask for less. Operators: see the limits on the security page.',
   },
+  ANSWER_TOO_LARGE: {
+    status: ofField,
+    what: 'The rows of the answer have too many bytes.',
+    why: 'They exceed `gateway.maxAnswerSize`.',
+    do: 'Ask for fewer rows, or without the large fields. Operators: see the limits on the security page.',
+  },
   UNAUTHENTICATED: {
     status: '401; 200 if a field refuses',
     what: 'The token is not valid, or a token is required.',

@@ -61,6 +61,12 @@ export interface GatewayOptions extends GatewayPolicies {
   /** Maximum size of a request body, in bytes. @default 262144 */
   readonly maxBodySize?: number;
   /**
+   * Maximum size of an answer, and of a message of a subscription, in bytes that the database sends for it. A larger one is refused with
+   * `ANSWER_TOO_LARGE` while it is read. A process holds up to about three times as much for each answer that it makes at the same time.
+   * @default 67108864
+   */
+  readonly maxAnswerSize?: number;
+  /**
    * How long a client may take to send a request (head and body), in milliseconds. A slower client gets 408 and is disconnected. The
    * response may take longer; subscriptions and WebSockets are not limited. A client that opens a WebSocket must send `connection_init`
    * within that time.
@@ -124,6 +130,8 @@ const numbers = {
   requestTimeout: { default: 30_000, min: 100, max: 600_000 },
   statementTimeout: { default: 10_000, min: 1, max: 3_600_000 },
   maxBodySize: { default: 262_144, min: 1024, max: 104_857_600 },
+  // 1,000 rows of 64 KB. A text of JavaScript can't be longer than 512 MiB.
+  maxAnswerSize: { default: 67_108_864, min: 65_536, max: 268_435_456 },
   maxDepth: { default: 12, min: 1, max: 100 },
   maxCost: { default: 50_000, min: 1, max: 1_000_000_000 },
   maxAliases: { default: 30, min: 0, max: 10_000 },

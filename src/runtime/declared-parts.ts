@@ -4,7 +4,7 @@ import type { Config } from '../config/define-config.ts';
 import type { Maintained } from '../config/maintained.ts';
 import { payloadVersionsOf } from '../events/payload-versions.ts';
 import { declaredVersions } from '../reactors/versioned-reactor.ts';
-import { createEventLog, type EventLog } from '../store/event-log.ts';
+import type { EventLog } from '../store/event-log.ts';
 import type { Database } from '../store/postgres/database.ts';
 import type { Notifications } from '../store/postgres/notifications.ts';
 import type { ReadStore, ReadStores } from '../store/read-store.ts';
@@ -225,10 +225,9 @@ function poolsOf({ apart }: ReadStores): Readonly<Record<string, Database>> {
 
 function createStoreReads(
   { stores, positionsIn, positions, versions, replicas }: SharedParts,
-  { database, gateway, families }: Config,
+  { database, gateway }: Config,
 ): ReadModelSource {
   // The history of a row is folded from the log, whatever store holds the row.
-  const log = createEventLog(stores.home.reads, families);
   const sources = [stores.home, ...stores.apart].map(({ name, reads }): [string, ReadModelSource] => [
     name,
     createReadModels({
@@ -238,7 +237,7 @@ function createStoreReads(
       statementTimeout: gateway.statementTimeout,
       positions: positionsIn.get(name) ?? positions,
       versions: versions.in(name),
-      history: createRowHistory(reads, log),
+      history: createRowHistory(reads, stores.home.reads),
     }),
   ]);
   return readsOfStores({ sources: new Map(sources), across: gateway.acrossStores });

@@ -31,6 +31,7 @@ const publicFields: Readonly<Record<Exclude<ClientErrorCode, 'AUTHENTICATION_UNA
   HISTORY_CHANGED: ({ fields }) => fields,
   PROJECTION_SWITCHED: ({ fields }) => fields,
   QUERY_TOO_COMPLEX: () => ({}),
+  ANSWER_TOO_LARGE: () => ({}),
   UNAUTHENTICATED: () => ({}),
   FORBIDDEN: () => ({}),
 };

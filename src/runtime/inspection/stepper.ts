@@ -64,7 +64,7 @@ export async function stepRow(
       const { db } = await find.of(declared.name, declared.version);
       const found = await readVersion(db, declared);
       const projection = found ? storedIn(declared, found.tableName) : declared;
-      const events = await eventsOfRow(log, projection, key);
+      const events = await eventsOfRow(log.readStream, projection, key);
       const leftOut = await readLeftOut(
         db,
         projection,

@@ -19,6 +19,8 @@ export interface FeedSubscriptionOptions {
   /** The most changed rows that wait for the consumer. Beyond that, they are discarded and read again when it is ready. */
   readonly maxWaiting: number;
   wake(): void;
+  /** Ends the subscription. */
+  fail(error: unknown): void;
 }
 
 // A subscriber without relevant changes still receives a position now and then. Otherwise the changes from its last position on may expire.
@@ -97,6 +99,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): LiveSu
       fallBehind();
     },
     failed: backoff.failed,
+    fail: options.fail,
   });
 
   const isProgressDue = () => sentAt === 0 || performance.now() - sentAt >= progressMilliseconds;

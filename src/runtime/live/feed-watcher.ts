@@ -64,6 +64,8 @@ export interface FeedWatcher {
   fallBehind(): void;
   /** Its request could not be served for now. */
   failed(): void;
+  /** What it wants has more bytes than an answer may have. */
+  fail(error: unknown): void;
   /** Events are gone that led to what it has delivered. */
   historyChanged(): void;
 }

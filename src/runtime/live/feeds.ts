@@ -6,6 +6,7 @@ import type { ChangeBatch, ChangesKept } from '../../store/queries/change-feed.t
 import type { Queryable } from '../../store/statements/statement.ts';
 import { type FeedLimits, FeedReads, type FeedTable, latestOf, readRowChanges } from './feed-reads.ts';
 import type { FeedQuery, FeedRequest, FeedWatcher, PollEnd } from './feed-watcher.ts';
+import { smallerPortion } from './portion.ts';
 
 /** The changes of one poll. */
 export interface FeedPoll extends PollEnd {
@@ -27,7 +28,7 @@ export interface LiveFeeds {
 }
 
 export function createLiveFeeds(projection: Projection, readSchema: string, limits: FeedLimits): LiveFeeds {
-  const table: FeedTable = { projection, readSchema, limits };
+  let table: FeedTable = { projection, readSchema, limits };
   const watchers = new Set<FeedWatcher>();
   return {
     add: (watcher) => void watchers.add(watcher),
@@ -53,6 +54,9 @@ export function createLiveFeeds(projection: Projection, readSchema: string, limi
           if (watchers.has(watcher)) deliver?.(watcher);
         } catch (error) {
           watcher.failed();
+          const rows = smallerPortion(table.limits.rows, error);
+          if (rows === undefined) watcher.fail(error);
+          else if (rows < table.limits.rows) table = { ...table, limits: { ...table.limits, rows, keys: rows } };
           throw error;
         }
       }

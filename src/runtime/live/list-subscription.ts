@@ -22,6 +22,8 @@ export interface ListSubscriptionOptions {
   readonly readSchema: string;
   readonly after: GlobalPosition | null;
   wake(): void;
+  /** Ends the subscription. */
+  fail(error: unknown): void;
 }
 
 /**
@@ -83,6 +85,10 @@ class ListSubscription implements LiveSubscription<LiveListUpdate>, ListWatcher 
   receiveChange(change: WindowChange): void {
     this.#waiting = merged(this.#waiting, change, this.query.first);
     this.#options.wake();
+  }
+
+  fail(error: unknown): void {
+    this.#options.fail(error);
   }
 
   historyChanged(): void {

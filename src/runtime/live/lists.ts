@@ -3,6 +3,7 @@ import type { Row } from '../../projections/columns/row-codec.ts';
 import { keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import type { PageQuery } from '../../projections/queries/row-query.ts';
 import type { ListPlace, LiveListQuery, LiveListUpdate } from '../../schema/contract/operation-context.ts';
+import { isLargeAnswer } from '../../store/postgres/database-errors.ts';
 import { matchFilters } from '../../store/queries/live-queries.ts';
 import { findPage, rowKey } from '../../store/queries/row-queries.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
@@ -27,6 +28,8 @@ export interface ListWatcher {
   readonly floor: GlobalPosition;
   receiveWindow(window: ListWindow, position: GlobalPosition): void;
   receiveChange(change: WindowChange): void;
+  /** What it wants has more bytes than an answer may have. */
+  fail(error: unknown): void;
   /** Events are gone that led to what it has delivered. */
   historyChanged(): void;
 }
@@ -163,6 +166,7 @@ export function createLiveLists(projection: Projection, readSchema: string): Liv
           // If the server refuses to read one list (it takes too long), its retries must not block the others.
           list.failures++;
           list.notBefore = performance.now() + Math.min(100 * 2 ** list.failures, 30_000);
+          if (isLargeAnswer(error)) for (const watcher of [...list.watchers]) watcher.fail(error);
           throw error;
         }
       }

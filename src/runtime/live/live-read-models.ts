@@ -81,14 +81,15 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
         live,
         since: null,
         keys: [key],
-        create: (wake) => createRowSubscription({ projection, key, columns, after: live.after, wake }),
+        create: (wake, fail) => createRowSubscription({ projection, key, columns, after: live.after, wake, fail }),
       }),
     list: (projection, query, live) =>
       subscribeToVersion(parts, {
         declared: projection,
         live,
         since: null,
-        create: (wake) => createListSubscription({ projection, query, readSchema, after: live.after, wake }),
+        create: (wake, fail) =>
+          createListSubscription({ projection, query, readSchema, after: live.after, wake, fail }),
       }),
     changes(projection, query, live) {
       // Without a version and generation, the version may not have reached the position yet.
@@ -100,7 +101,7 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
         declared: projection,
         live: { ...live, after },
         since: known,
-        create: (wake) => createFeedSubscription({ ...feed, wake }),
+        create: (wake, fail) => createFeedSubscription({ ...feed, wake, fail }),
       });
     },
     get subscriptions() {

@@ -13,6 +13,8 @@ export interface RowSubscriptionOptions {
   readonly columns: readonly string[];
   readonly after: GlobalPosition | null;
   wake(): void;
+  /** Ends the subscription. */
+  fail(error: unknown): void;
 }
 
 /** Delivers the newest state of one row. A consumer that is slower than the changes skips intermediate states. */
@@ -65,6 +67,10 @@ class RowSubscription implements LiveSubscription<LiveRow>, RowWatcher {
   }
 
   /** The next state counts as a change even if the row is the same, because its position differs. */
+  fail(error: unknown): void {
+    this.#options.fail(error);
+  }
+
   historyChanged(): void {
     this.floor = beginning;
     this.#given = undefined;

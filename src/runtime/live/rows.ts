@@ -4,6 +4,7 @@ import { keyText, type Projection, type RowKey } from '../../projections/project
 import type { LiveRow } from '../../schema/contract/operation-context.ts';
 import { findByKeys } from '../../store/queries/row-queries.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
+import { smallerPortion } from './portion.ts';
 
 /** A subscription to one row. */
 export interface RowWatcher {
@@ -16,6 +17,8 @@ export interface RowWatcher {
    * be what the watcher already has.
    */
   receive(state: LiveRow, changed: boolean): void;
+  /** What it wants has more bytes than an answer may have. */
+  fail(error: unknown): void;
   /** Events are gone that led to what it has delivered. */
   historyChanged(): void;
 }
@@ -67,10 +70,24 @@ export function createLiveRows(projection: Projection, readSchema: string): Live
   // Rows that changed in the last round, because they may change again. Rows that did not change are not read ahead.
   let likely: { readonly rows: readonly WatchedRow[]; readonly columns: ReadonlySet<string> } | undefined;
 
+  /** The most rows that are read with one statement. */
+  let portion = Infinity;
+
   async function read(reads: Queryable, rows: readonly WatchedRow[], columns: ReadonlySet<string>) {
-    const keys = rows.map(({ key }) => key);
-    const found = keys.length === 0 ? [] : await findByKeys(reads, readSchema, projection, keys, [...columns]);
-    return new Map(rows.map(({ text }, index) => [text, found[index] ?? null]));
+    const found = new Map<string, Row | null>();
+    for (let start = 0; start < rows.length; ) {
+      const some = rows.slice(start, start + portion);
+      const keys = some.map(({ key }) => key);
+      const states = await findByKeys(reads, readSchema, projection, keys, [...columns]).catch((error: unknown) => {
+        const smaller = smallerPortion(some.length, error);
+        if (smaller === undefined) for (const watcher of some.flatMap((row) => [...row.watchers])) watcher.fail(error);
+        else if (smaller < some.length) portion = smaller;
+        throw error;
+      });
+      for (const [index, { text }] of some.entries()) found.set(text, states[index] ?? null);
+      start += some.length;
+    }
+    return found;
   }
 
   /** Returns the rows to read, with the watchers of each. */

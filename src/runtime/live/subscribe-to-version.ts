@@ -48,7 +48,7 @@ export interface VersionSubscription<T> {
   readonly since: PositionToken | null;
   /** The rows that it is about. @default any */
   readonly keys?: readonly RowKey[];
-  create(wake: () => void): LiveSubscription<T>;
+  create(wake: () => void, fail: (error: unknown) => void): LiveSubscription<T>;
 }
 
 /** Starts with the first pull: waits for the demanded position, and moves from version to version with each activation. */
@@ -72,7 +72,10 @@ export function subscribeToVersion<T>(
       followers.stopIdle();
     },
   });
-  const subscription = create(() => messages.wake());
+  const subscription = create(
+    () => messages.wake(),
+    (error) => messages.fail(error),
+  );
   const entry: OpenSubscription = { follow, end: () => messages.end() };
 
   async function start(): Promise<void> {

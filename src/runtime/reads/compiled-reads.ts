@@ -1,4 +1,5 @@
 import type { ResponseQuery } from '../../projections/queries/response-query.ts';
+import { isLargeAnswer } from '../../store/postgres/database-errors.ts';
 import { createAnswerStatements, type LookUp } from '../../store/queries/compiled-responses.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { createQueryBatcher } from './query-batcher.ts';
@@ -6,7 +7,7 @@ import { createQueryBatcher } from './query-batcher.ts';
 interface Waiting {
   readonly query: ResponseQuery;
   readonly key: readonly unknown[];
-  resolve(answer: string): void;
+  resolve(answer: string | Promise<string>): void;
   reject(error: unknown): void;
 }
 
@@ -23,7 +24,10 @@ export function createCompiledReads(
   connections: number,
 ): (query: ResponseQuery) => Promise<string> {
   const statements = createAnswerStatements(readSchema);
-  const joined = createQueryBatcher((asked) => statements.answerTogether(db, asked), connections);
+  const joined = createQueryBatcher(
+    (asked) => orApart(asked, (some) => statements.answerTogether(db, some)),
+    connections,
+  );
   const groups = new Map<string, { readonly lookUp: LookUp; readonly waiting: Waiting[] }>();
 
   function join(query: ResponseQuery, lookUp: LookUp): Promise<string> {
@@ -46,9 +50,9 @@ export function createCompiledReads(
   }
 
   function send(lookUp: LookUp, waiting: readonly Waiting[]): void {
-    answersOf(lookUp, waiting).then(
+    orApart(waiting, (some) => answersOf(lookUp, some)).then(
       (answers) => {
-        for (const [index, { resolve }] of waiting.entries()) resolve(answers[index] as string); // one for each
+        for (const [index, { resolve }] of waiting.entries()) resolve(answers[index] as Answer); // one for each
       },
       (error) => {
         for (const { reject } of waiting) reject(error);
@@ -71,4 +75,19 @@ export function createCompiledReads(
     const asked = statements.batchable(query);
     return asked ? joined(asked) : statements.answer(db, query);
   };
+}
+
+type Answer = string | Promise<string>;
+
+/** Answers together. If that is too large, answers each apart, so that only those are refused that are too large themselves. */
+async function orApart<T>(
+  asked: readonly T[],
+  send: (some: readonly T[]) => Promise<readonly string[]>,
+): Promise<readonly Answer[]> {
+  try {
+    return await send(asked);
+  } catch (error) {
+    if (!isLargeAnswer(error) || asked.length === 1) throw error;
+    return asked.map(async (one) => (await send([one]))[0] as string); // one for each
+  }
 }

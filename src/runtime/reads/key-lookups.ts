@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import { keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
+import { isLargeAnswer } from '../../store/postgres/database-errors.ts';
 import { findByKeys } from '../../store/queries/row-queries.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { canonicalKey } from '../../store/tables/row-values.ts';
@@ -66,7 +67,10 @@ export function createKeyLookups({ db, readSchema, send }: KeyLookupsOptions): K
       // Check the keys before they are batched: one client's invalid key must not fail the look-ups of others.
       const canonical = keys.map((key) => canonicalKey(projection, key, by));
       const loader = loaderOf(projection, columns, where, by);
-      return Promise.all(canonical.map((key) => loader.load(key)));
+      return Promise.all(canonical.map((key) => loader.load(key))).catch((error: unknown) => {
+        if (!isLargeAnswer(error)) throw error;
+        return findByKeys(db, readSchema, projection, canonical, columns, where, by); // it may be too large because of others'
+      });
     },
   };
 }

@@ -73,6 +73,7 @@ function openReads(config: Config, configured: ConfiguredReplica): Database {
     ...connectionTo(config, configured),
     maxConnections: (options ? shareStoreConnections(options, gateway) : shareConnections(config)).reads,
     statementTimeoutMs: gateway.statementTimeout,
+    maxAnswerSize: gateway.maxAnswerSize,
     answerTimeoutMs: gateway.statementTimeout + answerTime,
     applicationName: 'refold-replica-reads',
   });

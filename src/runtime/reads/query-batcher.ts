@@ -2,7 +2,7 @@ import type { BatchableQuery } from '../../store/queries/compiled-responses.ts';
 
 interface Waiting {
   readonly asked: BatchableQuery;
-  resolve(answer: string): void;
+  resolve(answer: string | Promise<string>): void;
   reject(error: unknown): void;
 }
 
@@ -17,7 +17,7 @@ const longestTogether = 5;
  * connection anyway.
  */
 export function createQueryBatcher(
-  send: (asked: readonly BatchableQuery[]) => Promise<readonly string[]>,
+  send: (asked: readonly BatchableQuery[]) => Promise<readonly (string | Promise<string>)[]>,
   most: number,
 ): (asked: BatchableQuery) => Promise<string> {
   // In sending order: a group with queries left over moves to the end.
@@ -51,7 +51,7 @@ export function createQueryBatcher(
     try {
       const answers = await send(leaving.map(({ asked }) => asked));
       noteTime(group, (performance.now() - startedAt) / leaving.length);
-      for (const [index, { resolve }] of leaving.entries()) resolve(answers[index] as string); // one for each
+      for (const [index, { resolve }] of leaving.entries()) resolve(answers[index] ?? ''); // one for each
     } catch (error) {
       for (const { reject } of leaving) reject(error);
     } finally {

@@ -5,6 +5,7 @@ import type { VersionMap } from '../../projections/projection/version-map.ts';
 import type { ResponseQuery } from '../../projections/queries/response-query.ts';
 import type { HeldRows } from '../../schema/contract/held-rows.ts';
 import type { ReadModels } from '../../schema/contract/operation-context.ts';
+import { ofOneAnswer } from '../../store/postgres/answer-size.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { aggregateRows } from '../../store/queries/aggregate-rows.ts';
 import { countRows, findPage } from '../../store/queries/row-queries.ts';
@@ -111,17 +112,18 @@ function createReadsOf(options: ReadModelsOptions): (how: ReadsOptions) => NearR
     if (how.snapshot) return openOperation(options, how);
     const held = createHeldReads(db, how.held);
     const waits = createWaits(db, options.positions, held);
-    const related = createRelatedReads(db, readSchema);
+    const reads = ofOneAnswer(db, db.answerSize());
+    const related = createRelatedReads(reads, readSchema);
     const models: ReadModels = {
       findByKeys: (projection, keys, columns, where = null) => lookups.find(projection, keys, columns, where),
       findByUnique: (projection, by, values, columns, where = null) =>
         first(lookups.find(projection, [values], columns, where, by)),
-      findPage: (projection, query) => findPage(db, readSchema, projection, query),
+      findPage: (projection, query) => findPage(reads, readSchema, projection, query),
       count: (projection, where, upTo) => countRows(db, readSchema, projection, where, upTo),
       findRelated: related.page,
       countRelated: related.count,
       history: options.history,
-      aggregate: (projection, query) => aggregateRows(db, readSchema, projection, query),
+      aggregate: (projection, query) => aggregateRows(reads, readSchema, projection, query),
       waitFor: waits.waitFor,
       progress: (projection) => options.positions.progress(projection),
     };
@@ -157,6 +159,7 @@ function openOperation(
 ): NearReads {
   const open = new Set<Promise<void>>();
   const positioned = withPositions ? createReadPositions(db) : undefined;
+  const size = db.answerSize();
   let snapshot: ReadSnapshot | undefined;
 
   const reads: Queryable = {
@@ -166,7 +169,7 @@ function openOperation(
       if (positioned && !snapshot) await positioned.begin();
       if (waits.ended) throw ended();
       snapshot ??= openReadSnapshot(db, { statementTimeout });
-      return snapshot.query(statement);
+      return snapshot.query({ ...statement, size });
     },
   };
   const held = createHeldReads(reads, heldRows);

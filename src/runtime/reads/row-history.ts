@@ -1,11 +1,14 @@
 import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
+import type { EventFamily } from '../../events/event-family.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import type { RowMemory } from '../../projections/fold/fold.ts';
 import { foldInTurns, stepsByPolicy } from '../../projections/fold/fold-by-policy.ts';
 import { keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import type { RowVersion } from '../../schema/contract/operation-context.ts';
-import type { EventLog } from '../../store/event-log.ts';
+import { readStream } from '../../store/log/read-stream.ts';
+import { ofOneAnswer } from '../../store/postgres/answer-size.ts';
+import type { Database } from '../../store/postgres/database.ts';
 import { readLeftOut } from '../../store/processors/left-out.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 
@@ -19,12 +22,13 @@ const maxEvents = 20_000;
  * Folds a row's own events again, as a rebuild up to each of them would. It leaves out the events that its table lacks today: dead letters,
  * skipped events and discarded ones.
  *
- * @throws RefoldError `QUERY_TOO_COMPLEX` if the row has more than 20,000 events
+ * @throws RefoldError `QUERY_TOO_COMPLEX` if the row has more than 20,000 events, `ANSWER_TOO_LARGE` if they have more bytes than an answer
  */
-export function createRowHistory(db: Queryable, log: EventLog): RowHistory {
+export function createRowHistory(db: Queryable, log: Database): RowHistory {
   return async (projection, key) => {
     const text = keyText(key);
-    const all = await eventsOfRow(log, projection, key);
+    const answer = ofOneAnswer(log, log.answerSize());
+    const all = await eventsOfRow((family, streamId) => readStream(answer, family, streamId), projection, key);
     const positions = all.map(({ position }) => position);
     const notInTable = await readLeftOut(db, projection, key, positions);
     const events = all.filter(({ position }) => !notInTable.has(position));
@@ -58,7 +62,7 @@ export function createRowHistory(db: Queryable, log: EventLog): RowHistory {
  * @throws RefoldError `QUERY_TOO_COMPLEX` if the row has more than 20,000 events
  */
 export async function eventsOfRow(
-  log: EventLog,
+  read: (family: EventFamily, streamId: string) => AsyncIterable<RecordedEvent>,
   projection: Projection,
   key: RowKey,
 ): Promise<readonly RecordedEvent[]> {
@@ -68,7 +72,7 @@ export async function eventsOfRow(
   for (const { family: name, types } of projection.filter) {
     const family = projection.families.find((declared) => declared.name === name);
     if (!family) continue;
-    for await (const event of log.readStream(family, streamId)) {
+    for await (const event of read(family, streamId)) {
       if (event.position <= projection.startAfter || !types.includes(event.type)) continue;
       events.push(event);
       if (events.length > maxEvents)

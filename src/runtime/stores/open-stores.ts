@@ -80,6 +80,7 @@ function openReadStores(
         maxConnections: shares.reads,
         pipeline: sessions,
         statementTimeoutMs: gateway.statementTimeout,
+        maxAnswerSize: gateway.maxAnswerSize,
         applicationName: 'refold-reads',
         elsewhere: links.of(name, home.reads),
       }),
@@ -121,6 +122,7 @@ export function openStores(config: Config, url: string): OpenStores {
     maxConnections: shares.reads,
     pipeline: sessions,
     statementTimeoutMs: config.gateway.statementTimeout,
+    maxAnswerSize: config.gateway.maxAnswerSize,
     applicationName: 'refold-reads',
   });
   const notifications = sessions ? createNotifications({ url, answerTimeoutMs }) : noNotifications;

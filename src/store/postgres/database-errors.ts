@@ -3,6 +3,7 @@ import { parseHostList } from '../../config/host-list.ts';
 import { RefoldError } from '../../errors.ts';
 import { reasonOf } from '../../thrown.ts';
 import { SilentConnection } from './answer-deadline.ts';
+import { LargeAnswer } from './answer-size.ts';
 
 /**
  * Translates every error of the driver to a RefoldError; nothing else does. `DATABASE_UNAVAILABLE`: no session could be opened, it was
@@ -12,6 +13,7 @@ import { SilentConnection } from './answer-deadline.ts';
 export function translateDatabaseError(error: unknown, url: string): RefoldError {
   if (error instanceof RefoldError) return error;
   const cause = firstOf(error);
+  if (cause instanceof LargeAnswer) return new RefoldError('ANSWER_TOO_LARGE', cause.message);
   const unreachable = whyUnreachable(cause);
   if (unreachable) {
     return new RefoldError(
@@ -59,7 +61,12 @@ const unchecked = 'RF003';
 
 /** Whether an error means that no session could be opened, that it was lost, or that it is unusable. */
 export function isConnectionLoss(error: unknown): boolean {
-  return whyUnreachable(firstOf(error)) !== undefined;
+  return error instanceof LargeAnswer || whyUnreachable(firstOf(error)) !== undefined;
+}
+
+/** Whether an answer was refused because of its bytes. */
+export function isLargeAnswer(error: unknown): error is RefoldError {
+  return error instanceof RefoldError && error.code === 'ANSWER_TOO_LARGE';
 }
 
 /** Whether the server refused a connection because it has none left. PgBouncer uses its own message for this. */

@@ -4,6 +4,7 @@ import { columnParsers } from '../statements/column-parsers.ts';
 import type { Pipeline } from '../statements/round-trip.ts';
 import type { Elsewhere, Queryable, Statement } from '../statements/statement.ts';
 import { closeIdleOnSilence, createServerProbe } from './answer-deadline.ts';
+import { type AnswerSize, answerSize } from './answer-size.ts';
 import { connectWhenFree } from './connect-when-free.ts';
 import { isConnectionLoss, nothingSent, translateDatabaseError } from './database-errors.ts';
 import { createHostChoice } from './host-choice.ts';
@@ -64,6 +65,11 @@ export interface ConnectionOptions {
    * @default false
    */
   readonly byIndex?: boolean;
+  /**
+   * The most bytes that the rows of a statement may have, or those of all statements with one {@link AnswerSize}. More are refused with
+   * `ANSWER_TOO_LARGE`. @default no limit
+   */
+  readonly maxAnswerSize?: number;
   /** The application's other databases. @default there are none */
   readonly elsewhere?: Elsewhere | undefined;
 }
@@ -82,6 +88,8 @@ export interface Database extends Queryable {
   readonly pool: pg.Pool;
   /** Of all its connections. */
   readonly counts: StatementCounts;
+  /** What the statements of one answer may receive together; undefined if there is no limit. */
+  answerSize(): AnswerSize | undefined;
   /** Commits if `work` returns, rolls back if it throws. */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** A reserved connection; release it with `release()`. Its errors are those of the driver. */
@@ -139,6 +147,7 @@ export function createDatabase(options: ConnectionOptions): Database {
     pool,
     elsewhere,
     counts,
+    answerSize: () => (options.maxAnswerSize === undefined ? undefined : answerSize(options.maxAnswerSize)),
     // A statement timeout must be local to a transaction.
     query: (statement) =>
       sessions || statementTimeoutMs === undefined ? queryOnce(statement) : transaction((tx) => tx.query(statement)),
@@ -176,6 +185,7 @@ export function connectionConfig(options: Omit<ConnectionOptions, 'maxConnection
   const probe = { config: probeConfig, sessions, afterMs: answerTimeoutMs, limitMs: connectTimeoutMs };
   return {
     ...config,
+    maxAnswerSize: options.maxAnswerSize,
     answerDeadline: {
       afterMs: answerTimeoutMs,
       probe: shortStatements ? undefined : createServerProbe(probe),

@@ -5,6 +5,7 @@ import { holdPlacementText, placementSettings } from '../statements/placed.ts';
 import { serverName } from '../statements/prepared.ts';
 import { type Pipeline, roundTrip } from '../statements/round-trip.ts';
 import type { Elsewhere, Queryable, Statement } from '../statements/statement.ts';
+import { answerSize, LargeAnswer } from './answer-size.ts';
 import { copyInto } from './copy-into.ts';
 import { isConnectionLoss, nothingSent, translateDatabaseError, unknownOutcome } from './database-errors.ts';
 import { tracedStatement } from './traced-statement.ts';
@@ -153,6 +154,12 @@ export async function rowsOf<Row extends object>(
 ): Promise<Row[]> {
   counts.statements++;
   const { text, values, name } = statement;
+  const watched = client as WatchedClient & pg.PoolClient; // the pool creates its clients from this class
+  if (watched.maxAnswerSize !== undefined) {
+    const size = statement.size ?? answerSize(watched.maxAnswerSize);
+    if (size.left < 0) throw new LargeAnswer(size);
+    watched.answerSize = size;
+  }
   const config = {
     text,
     ...(values === undefined ? {} : { values: values as unknown[] }), // pg does not change it

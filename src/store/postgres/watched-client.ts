@@ -1,11 +1,14 @@
 import pg from 'pg';
 import { type AnswerDeadline, closeWhenSilent } from './answer-deadline.ts';
+import { type AnswerSize, endLargeAnswers } from './answer-size.ts';
 import type { HostChoice } from './host-choice.ts';
 
 export interface WatchedClientConfig extends pg.ClientConfig {
   readonly answerDeadline?: AnswerDeadline | undefined;
   /** Set if the URL lists several hosts, or requires a kind of host. */
   readonly hostChoice?: HostChoice | undefined;
+  /** The most bytes of an answer. @default no limit */
+  readonly maxAnswerSize?: number | undefined;
 }
 
 // A reachable server closes a connection within milliseconds. A silent one never does.
@@ -18,14 +21,19 @@ const goodbyeMs = 1000;
  */
 export class WatchedClient extends pg.Client {
   readonly #hostChoice: HostChoice | undefined;
+  readonly maxAnswerSize: number | undefined;
+  /** Of the statement that was sent last. */
+  answerSize: AnswerSize | undefined;
 
   constructor(config: WatchedClientConfig = {}) {
     super(config);
-    const { answerDeadline, hostChoice } = config;
+    const { answerDeadline, hostChoice, maxAnswerSize } = config;
     this.#hostChoice = hostChoice;
+    this.maxAnswerSize = maxAnswerSize;
     // Added at once: the pool adds its own listener later, in its callback, and the server may end the session before that.
     this.on('error', () => {});
     if (answerDeadline) this.once('connect', () => closeWhenSilent(this, answerDeadline));
+    if (maxAnswerSize !== undefined) this.once('connect', () => endLargeAnswers(this));
   }
 
   override connect(): Promise<pg.Client>;

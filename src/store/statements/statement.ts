@@ -9,6 +9,7 @@ import {
   type Selectable,
 } from 'kysely';
 import type { Placement } from '../../config/read-store-options.ts';
+import type { AnswerSize } from '../postgres/answer-size.ts';
 import type { RefoldTables } from './refold-tables.generated.ts';
 
 /** A statement and its bound values. */
@@ -17,6 +18,8 @@ export interface Statement {
   readonly values?: readonly unknown[];
   /** Prepares the statement under this name, once per connection. For frequent statements. */
   readonly name?: string;
+  /** What its rows may have in bytes, together with other statements. @default the limit of the connection, if it has one */
+  readonly size?: AnswerSize | undefined;
 }
 
 /** Anything that runs statements: a database (any connection of its pool) or a transaction. */

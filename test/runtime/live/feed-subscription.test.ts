@@ -40,6 +40,7 @@ function subscription(cursor: string | null) {
     after: null,
     maxWaiting: 100,
     wake() {},
+    fail() {},
   });
   feed.attach(versionWatchedBy(1, watchers));
   return {

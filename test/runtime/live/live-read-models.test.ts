@@ -271,6 +271,7 @@ test('rows that changed last are read in advance, until they stop changing', asy
       columns: names,
       floor: beginning,
       receive: ({ row }) => states.push(row),
+      fail() {},
       historyChanged() {},
     });
   /** What was read before and after the changed rows were known. */

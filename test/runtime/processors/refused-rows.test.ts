@@ -245,7 +245,7 @@ test.each([
     rowsCompared: 2,
     differences: 0,
   });
-  const history = createRowHistory(runtime.db, runtime.log);
+  const history = createRowHistory(runtime.db, runtime.db);
   const past = await history(runtime.versions.stored(projection), ['b']);
   expect(past.map(({ row }) => [row?.tracking, row?.weight])).toEqual(
     policy === 'skip'

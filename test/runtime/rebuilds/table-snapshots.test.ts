@@ -408,7 +408,7 @@ test.each([
     form === 'in place' ? rebuildInPlace(options, step) : requestRebuild(idle.db, mended, readSchema, step);
   const past = async () => {
     await idle.versions.refresh();
-    const states = await createRowHistory(idle.db, idle.log)(idle.versions.stored(mended), ['a']);
+    const states = await createRowHistory(idle.db, idle.db)(idle.versions.stored(mended), ['a']);
     return states.map(({ row }) => row?.amounts);
   };
   await rebuild();

@@ -1,0 +1,47 @@
+import type pg from 'pg';
+import type { Queryable } from '../statements/statement.ts';
+
+/** How many bytes an answer may still receive from the database. All statements of the answer share it. */
+export interface AnswerSize {
+  readonly most: number;
+  left: number;
+}
+
+export function answerSize(most: number): AnswerSize {
+  return { most, left: most };
+}
+
+/** Statements that belong to one answer. */
+export function ofOneAnswer(db: Queryable, size: AnswerSize | undefined): Queryable {
+  return { elsewhere: db.elsewhere, query: (statement) => db.query({ ...statement, size }) };
+}
+
+/** This process closed the connection because the rows of an answer have more bytes than it may have. */
+export class LargeAnswer extends Error {
+  override readonly name = 'LargeAnswer';
+
+  constructor({ most }: AnswerSize) {
+    super(
+      `The answer is larger than ${most} bytes. Ask for fewer rows or fields. Operators: the limit is gateway.maxAnswerSize.`,
+    );
+  }
+}
+
+interface Sized {
+  /** Of the statement that was sent last. */
+  answerSize?: AnswerSize | undefined;
+}
+
+/**
+ * Closes the connection as soon as an answer is too large, because nothing else ends a statement's rows. They are counted as they arrive, by
+ * packet: small answers cost nothing more, and a large one takes no more memory than its limit.
+ */
+export function endLargeAnswers(client: pg.Client & Sized): void {
+  const { stream } = client.connection;
+  stream.prependListener('data', (chunk: Buffer) => {
+    const size = client.answerSize;
+    if (!size) return;
+    size.left -= chunk.length;
+    if (size.left < 0) stream.destroy(new LargeAnswer(size));
+  });
+}
