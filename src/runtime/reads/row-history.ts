@@ -7,9 +7,9 @@ import { foldInTurns, stepsByPolicy } from '../../projections/fold/fold-by-polic
 import { keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import type { RowVersion } from '../../schema/contract/operation-context.ts';
 import { readStream } from '../../store/log/read-stream.ts';
-import { ofOneAnswer } from '../../store/postgres/answer-size.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { readLeftOut } from '../../store/processors/left-out.ts';
+import { ofOneAnswer } from '../../store/statements/answer-size.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 
 /** Returns every state that a row has had, each with the event that led to it. */

@@ -3,7 +3,7 @@ import { parseHostList } from '../../config/host-list.ts';
 import { RefoldError } from '../../errors.ts';
 import { reasonOf } from '../../thrown.ts';
 import { SilentConnection } from './answer-deadline.ts';
-import { LargeAnswer } from './answer-size.ts';
+import { LargeAnswer } from './large-answer.ts';
 
 /**
  * Translates every error of the driver to a RefoldError; nothing else does. `DATABASE_UNAVAILABLE`: no session could be opened, it was

@@ -1,10 +1,10 @@
 import pg from 'pg';
 import { parseHostList } from '../../config/host-list.ts';
+import { type AnswerSize, answerSize } from '../statements/answer-size.ts';
 import { columnParsers } from '../statements/column-parsers.ts';
 import type { Pipeline } from '../statements/round-trip.ts';
 import type { Elsewhere, Queryable, Statement } from '../statements/statement.ts';
 import { closeIdleOnSilence, createServerProbe } from './answer-deadline.ts';
-import { type AnswerSize, answerSize } from './answer-size.ts';
 import { connectWhenFree } from './connect-when-free.ts';
 import { isConnectionLoss, nothingSent, translateDatabaseError } from './database-errors.ts';
 import { createHostChoice } from './host-choice.ts';

@@ -1,13 +1,14 @@
 import pg from 'pg';
 import { RefoldError } from '../../errors.ts';
 import { isTracing } from '../../tracing.ts';
+import { answerSize } from '../statements/answer-size.ts';
 import { holdPlacementText, placementSettings } from '../statements/placed.ts';
 import { serverName } from '../statements/prepared.ts';
 import { type Pipeline, roundTrip } from '../statements/round-trip.ts';
 import type { Elsewhere, Queryable, Statement } from '../statements/statement.ts';
-import { answerSize, LargeAnswer } from './answer-size.ts';
 import { copyInto } from './copy-into.ts';
 import { isConnectionLoss, nothingSent, translateDatabaseError, unknownOutcome } from './database-errors.ts';
+import { LargeAnswer } from './large-answer.ts';
 import { tracedStatement } from './traced-statement.ts';
 import type { WatchedClient } from './watched-client.ts';
 

@@ -1,7 +1,8 @@
 import pg from 'pg';
+import type { AnswerSize } from '../statements/answer-size.ts';
 import { type AnswerDeadline, closeWhenSilent } from './answer-deadline.ts';
-import { type AnswerSize, endLargeAnswers } from './answer-size.ts';
 import type { HostChoice } from './host-choice.ts';
+import { endLargeAnswers } from './large-answer.ts';
 
 export interface WatchedClientConfig extends pg.ClientConfig {
   readonly answerDeadline?: AnswerDeadline | undefined;

@@ -9,7 +9,7 @@ import {
   type Selectable,
 } from 'kysely';
 import type { Placement } from '../../config/read-store-options.ts';
-import type { AnswerSize } from '../postgres/answer-size.ts';
+import type { AnswerSize } from './answer-size.ts';
 import type { RefoldTables } from './refold-tables.generated.ts';
 
 /** A statement and its bound values. */
