@@ -6,7 +6,7 @@ import type { ChangeBatch, ChangesKept } from '../../store/queries/change-feed.t
 import type { Queryable } from '../../store/statements/statement.ts';
 import { type FeedLimits, FeedReads, type FeedTable, latestOf, readRowChanges } from './feed-reads.ts';
 import type { FeedQuery, FeedRequest, FeedWatcher, PollEnd } from './feed-watcher.ts';
-import { smallerPortion } from './portion.ts';
+import { smallerPortion } from './rows.ts';
 
 /** The changes of one poll. */
 export interface FeedPoll extends PollEnd {

@@ -2,9 +2,9 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import { keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import type { LiveRow } from '../../schema/contract/operation-context.ts';
+import { isLargeAnswer } from '../../store/postgres/database-errors.ts';
 import { findByKeys } from '../../store/queries/row-queries.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
-import { smallerPortion } from './portion.ts';
 
 /** A subscription to one row. */
 export interface RowWatcher {
@@ -193,4 +193,16 @@ function createStates(
     byList.set(columns, state);
     return state;
   };
+}
+
+// So a thousand rows become one in four steps, within a second or two of the poll's backoff.
+const divisor = 8;
+
+/**
+ * How many rows to ask for at once, after a statement failed for so many: fewer if they have too many bytes. Undefined if fewer would fail, too,
+ * because of one row.
+ */
+export function smallerPortion(rows: number, error: unknown): number | undefined {
+  if (!isLargeAnswer(error)) return rows;
+  return rows > 1 ? Math.ceil(rows / divisor) : undefined;
 }

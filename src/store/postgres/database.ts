@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { parseHostList } from '../../config/host-list.ts';
-import { type AnswerSize, answerSize } from '../statements/answer-size.ts';
+import { answerSize } from '../statements/answer-size.ts';
 import { columnParsers } from '../statements/column-parsers.ts';
 import type { Pipeline } from '../statements/round-trip.ts';
-import type { Elsewhere, Queryable, Statement } from '../statements/statement.ts';
+import type { AnswerSize, Elsewhere, Queryable, Statement } from '../statements/statement.ts';
 import { closeIdleOnSilence, createServerProbe } from './answer-deadline.ts';
 import { connectWhenFree } from './connect-when-free.ts';
 import { isConnectionLoss, nothingSent, translateDatabaseError } from './database-errors.ts';

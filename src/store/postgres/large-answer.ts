@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { AnswerSize } from '../statements/answer-size.ts';
+import type { AnswerSize } from '../statements/statement.ts';
 
 /** This process closed the connection because the rows of an answer have more bytes than it may have. */
 export class LargeAnswer extends Error {

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { AnswerSize } from '../statements/answer-size.ts';
+import type { AnswerSize } from '../statements/statement.ts';
 import { type AnswerDeadline, closeWhenSilent } from './answer-deadline.ts';
 import type { HostChoice } from './host-choice.ts';
 import { endLargeAnswers } from './large-answer.ts';

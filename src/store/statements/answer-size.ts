@@ -1,10 +1,4 @@
-import type { Queryable } from './statement.ts';
-
-/** How many bytes an answer may still receive from the database. All statements of the answer share it. */
-export interface AnswerSize {
-  readonly most: number;
-  left: number;
-}
+import type { AnswerSize, Queryable } from './statement.ts';
 
 export function answerSize(most: number): AnswerSize {
   return { most, left: most };

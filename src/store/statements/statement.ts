@@ -9,7 +9,6 @@ import {
   type Selectable,
 } from 'kysely';
 import type { Placement } from '../../config/read-store-options.ts';
-import type { AnswerSize } from './answer-size.ts';
 import type { RefoldTables } from './refold-tables.generated.ts';
 
 /** A statement and its bound values. */
@@ -20,6 +19,12 @@ export interface Statement {
   readonly name?: string;
   /** What its rows may have in bytes, together with other statements. @default the limit of the connection, if it has one */
   readonly size?: AnswerSize | undefined;
+}
+
+/** How many bytes an answer may still receive from the database. All statements of the answer share it. */
+export interface AnswerSize {
+  readonly most: number;
+  left: number;
 }
 
 /** Anything that runs statements: a database (any connection of its pool) or a transaction. */
