@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import type { AdminRights } from '../../src/config/admin-options.ts';
 import { createRefold, defineConfig, type Refold } from '../../src/index.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
@@ -41,6 +42,7 @@ type Options = Parameters<typeof defineConfig>[0];
 export async function startAdmin(
   options: Options,
   before?: (refold: Refold) => Promise<void>,
+  logger?: Logger,
 ): Promise<AdminUnderTest> {
   const database = await createTestDatabase();
   if (before) {
@@ -56,7 +58,7 @@ export async function startAdmin(
       database: { url: database.url, ...options.database },
       gateway: { port: 0, admin: { tokens: usualTokens }, ...options.gateway },
     }),
-    { name: 'admin-test', role: before ? 'gateway' : 'all' },
+    { name: 'admin-test', role: before ? 'gateway' : 'all', ...(logger ? { logger } : {}) },
   );
   const endpoint = `${refold.url}/admin/graphql`;
   const post: AdminUnderTest['post'] = async (query, variables = {}, token = tokens.all) => {

@@ -14,10 +14,11 @@ import {
   isRequiredArgument,
   isRequiredInputField,
 } from 'graphql';
+import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { effort } from '../support/effort.ts';
 import { seed } from '../support/seed.ts';
-import { type AdminUnderTest, startAdmin, tokens } from './admin-under-test.ts';
+import { type AdminAnswer, type AdminUnderTest, startAdmin, tokens } from './admin-under-test.ts';
 import { fillOperated, operated } from './operated-application.ts';
 
 // Values that no operator means: each argument of the admin API gets those of its type, and must refuse them or answer.
@@ -25,10 +26,13 @@ import { fillOperated, operated } from './operated-application.ts';
 const schema = buildSchema(readFileSync(new URL('../../docs/admin-schema.graphql', import.meta.url), 'utf8'));
 
 let admin: AdminUnderTest;
+const errorsLogged: string[] = [];
+const logger = pino({ level: 'error' }, { write: (line: string) => void errorsLogged.push(line.slice(0, 1000)) });
 beforeAll(async () => {
   admin = await startAdmin(
     { ...operated, gateway: { admin: { tokens: [{ name: 'ada', token: tokens.all, rights: 'all' }] } } },
     fillOperated,
+    logger,
   );
 });
 afterAll(() => admin.close());
@@ -308,24 +312,52 @@ test('the audit log as CSV refuses odd parameters', async () => {
   expect(failed).toEqual([]);
 });
 
-test('no argument of a query or an action answers with an internal error, whatever it gets', async () => {
+/** The status and the errors of the first message, or of the refusal. The subscriber leaves then. */
+async function firstMessage(query: string, variables: object): Promise<Pick<AdminAnswer, 'status' | 'errors'>> {
+  const leaving = new AbortController();
+  const response = await fetch(admin.endpoint, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'text/event-stream',
+      authorization: `Bearer ${tokens.all}`,
+    },
+    body: JSON.stringify({ query, variables }),
+    signal: leaving.signal,
+  });
+  let text = '';
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body as ReadableStream<Uint8Array>) {
+    text += decoder.decode(chunk, { stream: true });
+    if (/^data: \{.*\n\n/ms.test(text)) break;
+  }
+  leaving.abort();
+  const [, data = text] = /^data: (\{.*)$/m.exec(text) ?? [];
+  return { status: response.status, errors: JSON.parse(data).errors };
+}
+
+test('no argument of a query, an action or a subscription answers with an internal error, whatever it gets', async () => {
   const failed: string[] = [];
   let tried = 0;
   const step = effort(1, 6);
   const trials = [
     ...trialsOf('query', schema.getQueryType() as GraphQLNamedType),
     ...trialsOf('mutation', schema.getMutationType() as GraphQLNamedType),
+    ...trialsOf('subscription', schema.getSubscriptionType() as GraphQLNamedType),
   ];
   for (const { name, query, values } of trials)
     for (const [index, value] of values.entries()) {
       if ((index + seed) % step !== 0) continue;
       tried++;
-      const { status, errors = [] } = await admin.post(query, { odd: value });
+      const { status, errors = [] } = await (query.startsWith('subscription') ? firstMessage : admin.post)(query, {
+        odd: value,
+      });
       const wrong = errors.find(
         ({ extensions }) => extensions.code === 'INTERNAL_SERVER_ERROR' || extensions.code === undefined,
       );
       if (status >= 500 || wrong) failed.push(`${name} ${shown(value)}: ${status} ${wrong?.message ?? ''}`);
     }
   expect(failed).toEqual([]);
+  expect(errorsLogged).toEqual([]);
   expect(tried).toBeGreaterThan(3000 / step);
 });

@@ -138,7 +138,11 @@ function untilLeft<T>(
     [Symbol.asyncIterator]() {
       return this;
     },
-    next: () => messages.next(),
+    next: () =>
+      messages.next().catch((error: unknown) => {
+        if (leaving.signal.aborted) return { done: true, value: undefined };
+        throw error;
+      }),
     return(value) {
       leaving.abort();
       return messages.return(value);
