@@ -61,6 +61,8 @@ const appendMs = 1000;
 // Operators' documents are longer than those of clients, and never deep.
 const limits = { maxDepth: 14, maxAliases: 60, maxTokens: 10_000 };
 const maxBodySize = 262_144;
+// Several times what a page of a verification has.
+const maxAnswerSize = 67_108_864;
 
 export function createAdmin(parts: AdminParts): Admin {
   const { runtime, logger } = parts;
@@ -151,6 +153,7 @@ function openForAdmin(parts: AdminParts): OperatorStores {
   return openOperatorStores(declared, parts.url, {
     maxConnections: adminConnections,
     statementTimeoutMs: gateway.statementTimeout,
+    maxAnswerSize,
     applicationName: 'refold-admin',
     silent: () => new Set(Object.keys(parts.runtime.storeProblems())),
     untilSilent,

@@ -12,12 +12,17 @@ const fixed: ReadonlySet<string> = new Set([
   'enum',
 ]);
 
+/** The names of the columns whose values can be large. */
+export function largeColumns(columns: Columns): string[] {
+  return Object.keys(columns).filter((name) => !fixed.has(columns[name]?.type.kind ?? ''));
+}
+
 /**
  * Returns a function that tells about how many bytes the values of a row take that can be large. Lists, objects and JSON of a row are frozen, so each of
  * them is measured once.
  */
 export function rowSizeOf(columns: Columns): (row: Row) => number {
-  const names = Object.keys(columns).filter((name) => !fixed.has(columns[name]?.type.kind ?? ''));
+  const names = largeColumns(columns);
   const measured = new WeakMap<object, number>();
   const sizeOf = (value: unknown): number => {
     if (typeof value === 'string') return value.length;

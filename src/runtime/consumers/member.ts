@@ -1,5 +1,5 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { maxPageBytes } from '../../store/log/page-bytes.ts';
+import { maxPageBytes } from '../../store/statements/within-bytes.ts';
 import type { Signal } from '../scheduling/signal.ts';
 import type { EventPage, Processor } from './event-source.ts';
 import { eventsFor, type WantedTypes, wantedTypes } from './wanted-types.ts';

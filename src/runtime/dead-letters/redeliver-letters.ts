@@ -75,10 +75,11 @@ export async function redeliverRows(
   letters: readonly DeadLetter[],
   discarding: DiscardedLetters,
 ): Promise<Redelivery> {
-  const positions = [...new Set(letters.map(({ position }) => position))];
-  const events = new Map((await table.log.readAt(positions)).map((event) => [event.position, event]));
   let result: Redelivery = { folded: 0, discarded: 0, left: 0 };
   for (const ofRow of Map.groupBy(letters, rowOf).values()) {
+    // Of one row at a time, because events may be large.
+    const positions = [...new Set(ofRow.map(({ position }) => position))];
+    const events = new Map((await table.log.readAt(positions)).map((event) => [event.position, event]));
     result = added(result, await redeliverRow(tx, table, ofRow, events, discarding));
   }
   return result;

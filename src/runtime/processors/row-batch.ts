@@ -3,6 +3,8 @@ import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { OnSlowEvent } from '../../events/event-pace.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
+import type { Row } from '../../projections/columns/row-codec.ts';
+import { rowSizeOf } from '../../projections/columns/row-size.ts';
 import { rowRefused } from '../../projections/fold/fold-failures.ts';
 import { callOnSkip } from '../../projections/fold/on-skip.ts';
 import { keysText, keyText, type Projection } from '../../projections/projection/projection.ts';
@@ -29,6 +31,7 @@ import { recordSkips } from '../../store/processors/left-out.ts';
 import { shareState } from '../../store/registry/registry.ts';
 import { isDistributed } from '../../store/statements/placed.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
+import { maxPageBytes } from '../../store/statements/within-bytes.ts';
 import { createReadTable, type ReadTable } from '../../store/tables/read-table.ts';
 import { refusalOf } from '../../store/tables/refused-rows.ts';
 import { expectOrder, writeAcceptable } from '../../store/tables/write-rows.ts';
@@ -215,8 +218,17 @@ class FoldedRows implements RowBatch {
     if (deletedKeys.length > 0) await table.remove(tx, deletedKeys);
     if (upserted.length > 0) await table.vacate(tx, upserted);
     if (copied) await table.insert(copying, inserted);
-    if (upserted.length > 0) await table.upsert(tx, upserted);
+    if (upserted.length > 0) for (const part of this.#parts(upserted)) await table.upsert(tx, part);
     await this.#publish(tx, move, state);
+  }
+
+  /** Parts of the rows that one statement takes each, because its text holds them all. Usual rows are one part. */
+  #parts(rows: readonly Row[]): readonly (readonly Row[])[] {
+    if (this.#rows.cache.bytes <= maxPageBytes) return [rows];
+    const sizeOf = rowSizeOf(this.#options.projection.columns);
+    let bytes = 0;
+    const part = (row: Row) => Math.floor((bytes += sizeOf(row)) / maxPageBytes);
+    return [...Map.groupBy(rows, part).values()];
   }
 
   get #isApart(): boolean {

@@ -86,9 +86,6 @@ export class BlockedKeys {
   }
 }
 
-// Events read in one page, because many may wait behind one that failed.
-const atOnce = 200;
-
 /**
  * Handles the dead letters of a key in their order, until one fails. Dead letters that failed before are discarded if that was requested.
  */
@@ -96,19 +93,15 @@ async function redeliverKey(options: RedeliveryOptions, key: string): Promise<Re
   const { reactor, db, log, claim, waiting } = options;
   const letters = await readLettersOfKey(db, reactor.name, key);
   if (letters.every(({ requested }) => requested === null)) return { first: letters[0]?.position };
-  for (let start = 0; start < letters.length; start += atOnce) {
-    const some = letters.slice(start, start + atOnce);
-    const events = await log.readAt(some.map(({ position }) => position));
-    const byPosition = new Map(events.map((event) => [event.position, event]));
-    for (const letter of some) {
-      const { position } = letter;
-      const done = await redeliver(options, letter, byPosition.get(position), letters);
-      if (done.kind === 'left') return { first: position };
-      if (done.kind === 'retry') return { first: position, pause: done.pause };
-      await deleteReactorLetter(db, claim, position, done.kind);
-      if (done.kind !== 'waiting') waiting.leave(position);
-      else await waiting.wakeIfDecided(position);
-    }
+  for (const letter of letters) {
+    const { position } = letter;
+    const [event] = await log.readAt([position]); // one at a time: events may be large, and the first may fail again
+    const done = await redeliver(options, letter, event, letters);
+    if (done.kind === 'left') return { first: position };
+    if (done.kind === 'retry') return { first: position, pause: done.pause };
+    await deleteReactorLetter(db, claim, position, done.kind);
+    if (done.kind !== 'waiting') waiting.leave(position);
+    else await waiting.wakeIfDecided(position);
   }
   return { first: undefined };
 }

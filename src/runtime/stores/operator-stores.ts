@@ -24,6 +24,8 @@ export interface OperatorConnections {
   readonly maxConnections?: number;
   /** @default no limit */
   readonly statementTimeoutMs?: number;
+  /** @default no limit */
+  readonly maxAnswerSize?: number;
   /** See {@link ReadStores}. */
   readonly silent?: ReadStores['silent'];
   /** See {@link ReadStores}. */

@@ -72,7 +72,7 @@ export async function auditVersion(options: VersionAudit): Promise<Verification 
   const differences = [...sample.rows].flatMap(([key, row]) => compareRow(projection, expected, key, row));
   differences.push(...missingRows(expected));
   return {
-    position: sample.beyond.at(-1)?.position ?? sample.position,
+    position: sample.beyond.at(-1)?.at(-1)?.position ?? sample.position,
     rowsCompared: sample.rows.size,
     differences: differences.length,
     samples: differences.slice(0, samplesKept),
@@ -83,8 +83,8 @@ interface Sample {
   readonly position: GlobalPosition;
   /** Empty for a live inline version: all its rows are at the position, plus the events of `beyond`. */
   readonly partitions: readonly Partition[];
-  /** Events after the position that the rows also include. */
-  readonly beyond: readonly RecordedEvent[];
+  /** Pages of events after the position that the rows also include. */
+  readonly beyond: readonly (readonly RecordedEvent[])[];
   readonly rows: ReadonlyMap<string, Row>;
   readonly leftOut: Discarded;
 }
@@ -114,7 +114,8 @@ async function readSample(
         return { position: checkpoint, partitions, beyond: [], rows, leftOut };
       const position = earlierPosition(horizon, checkpoint);
       const range = { after: position, upTo: checkpoint };
-      const beyond = await readVisible(snapshot, log.families, range, projection.filter);
+      const beyond: (readonly RecordedEvent[])[] = [];
+      for await (const events of readVisible(snapshot, log.families, range, projection.filter)) beyond.push(events);
       return { position, partitions: [], beyond, rows, leftOut };
     },
     { isolation: 'repeatable read', readOnly: true },

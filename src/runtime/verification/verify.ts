@@ -3,6 +3,7 @@ import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import { earlierPosition, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
+import { rowSizeOf } from '../../projections/columns/row-size.ts';
 import { hiddenText, hidesKey } from '../../projections/declaration/hidden-values.ts';
 import type { Discarded } from '../../projections/fold/discarded.ts';
 import type { FoldStep } from '../../projections/fold/fold.ts';
@@ -18,6 +19,7 @@ import type { Difference } from '../../store/tables/compare-tables.ts';
 import { createReadTable } from '../../store/tables/read-table.ts';
 import { scanTable } from '../../store/tables/table-scan.ts';
 import { checkDeclaredTable } from '../versions/expect-version.ts';
+import { maxRowBytes, Rounds, rowBytes } from './rounds.ts';
 import { verifySetBased } from './verify-set-based.ts';
 
 export type { Difference } from '../../store/tables/compare-tables.ts';
@@ -57,8 +59,7 @@ export function withoutHiddenKeys(projection: Projection, found: Verification): 
 
 /**
  * Folds the log again, from the first event of the version up to the version's checkpoint, and compares the result with the table. Memory
- * holds the compared
- * rows, so a large table is verified by a sample. The version continues meanwhile: the table is read as of the checkpoint.
+ * holds the compared rows, up to an eighth of the heap limit: a larger table is compared in several rounds, each of which reads the log again. The version continues meanwhile: the table is read as of the checkpoint.
  *
  * @throws RefoldError `INVALID_TRANSITION` if the registry does not know the version
  */
@@ -88,7 +89,13 @@ export async function verifyVersion({
       const upTo = inline ? earlierPosition(horizon, found.checkpoint) : globalPosition(furthest(found.partitions));
       // Inline rows commit with their events, so the table also includes visible events above the horizon.
       const range = { after: upTo, upTo: found.checkpoint };
-      const beyond = inline ? await readVisible(snapshot, log.families, range, projection.filter) : [];
+      let position = inline ? upTo : found.checkpoint;
+      async function* beyond() {
+        for await (const page of readVisible(snapshot, log.families, range, projection.filter)) {
+          position = page.at(-1)?.position ?? position;
+          yield page;
+        }
+      }
       const { sqlFold, name, version } = projection;
       const { tableName } = found;
       const progress = async (position: GlobalPosition) => {
@@ -102,32 +109,28 @@ export async function verifyVersion({
         return { position: found.checkpoint, rowsCompared: rows, ...outcome };
       }
       const leftOut = await readAllLeftOut(snapshot, { name, version, tableName });
-      const expected = await foldAgain({
-        log,
-        projection,
-        upTo,
-        beyond,
-        partitions: inline ? [] : found.partitions,
-        chosen,
-        leftOut,
-        onPage: progress,
-      });
+      const partitions = inline ? [] : found.partitions;
       const stored = storedIn(projection, tableName);
       const { keyOf } = createReadTable(stored, readSchema);
       const differences: Difference[] = [];
       let compared = 0;
-      for await (const rows of scanTable(snapshot, readSchema, stored)) {
-        await onPage?.();
-        for (const row of rows) {
-          const key = keyText(keyOf(row));
-          if (!chosen(key)) continue;
-          compared++;
-          differences.push(...compareRow(projection, expected, key, row));
+      const rounds = new Rounds();
+      do {
+        const fold = { log, projection, upTo, partitions, chosen, leftOut, rounds, onPage: progress };
+        const expected = await foldAgain({ ...fold, beyond: inline ? beyond() : [] });
+        for await (const rows of scanTable(snapshot, readSchema, stored)) {
+          await onPage?.();
+          for (const row of rows) {
+            const key = keyText(keyOf(row));
+            if (!chosen(key) || !rounds.has(key)) continue;
+            compared++;
+            differences.push(...compareRow(projection, expected, key, row));
+          }
         }
-      }
-      differences.push(...missingRows(expected));
+        differences.push(...missingRows(expected));
+      } while (rounds.next());
       return {
-        position: inline ? (beyond.at(-1)?.position ?? upTo) : found.checkpoint,
+        position,
         rowsCompared: compared,
         differences: differences.length,
         samples: differences.slice(0, samplesKept),
@@ -151,10 +154,12 @@ export interface FoldAgainOptions {
   readonly upTo: GlobalPosition;
   /** The position of each row, if partitions are at different positions. @default all rows at `upTo` */
   readonly partitions?: readonly Partition[];
-  /** Events after `upTo` to fold too. @default none */
-  readonly beyond?: readonly RecordedEvent[];
+  /** Pages of events after `upTo` to fold too. @default none */
+  readonly beyond?: Iterable<readonly RecordedEvent[]> | AsyncIterable<readonly RecordedEvent[]>;
   /** Which rows are folded, by the text of their key. */
   readonly chosen: (text: string) => boolean;
+  /** Narrows the round if its rows take too much memory. @default all chosen rows are held */
+  readonly rounds?: Rounds;
   /** What the table lacks: dead letters, discarded events, and events skipped because the database refused a row. @default nothing */
   readonly leftOut?: Discarded;
   /** Events per read. @default 10000 */
@@ -166,15 +171,20 @@ export interface FoldAgainOptions {
 /** Returns the chosen rows as folded from the log, by the text of their key; null for a deleted row. */
 export async function foldAgain(options: FoldAgainOptions): Promise<Map<string, Row | null>> {
   const { log, projection, upTo, partitions = [], beyond = [], chosen, pageSize = 10_000, onPage } = options;
-  const { leftOut = new Set() } = options;
+  const { leftOut = new Set(), rounds } = options;
   const rows = new Map<string, Row | null>();
+  const sizeOf = rowSizeOf(projection.columns);
+  let bytes = 0;
   const memory = {
     get: (text: string) => rows.get(text) ?? null,
-    set: (text: string, _: unknown, row: Row | null) => void rows.set(text, row),
+    set: (text: string, _: unknown, row: Row | null) => {
+      bytes += held(row) - held(rows.get(text));
+      rows.set(text, row);
+    },
   };
   const together = partitions.every(({ checkpoint }) => checkpoint === upTo);
   const wanted = ({ event, text }: FoldStep) =>
-    chosen(text) && (together || event.position <= reachedBy(text, partitions));
+    chosen(text) && rounds?.has(text) !== false && (together || event.position <= reachedBy(text, partitions));
   // Dead letters and skipped events are not in the table either.
   const leaveOut = () => {};
   const blocked = new Set<string>();
@@ -184,12 +194,24 @@ export async function foldAgain(options: FoldAgainOptions): Promise<Map<string, 
     after = page.upTo;
     await onPage?.(after);
   }
-  await foldEvents(beyond);
+  for await (const page of beyond) await foldEvents(page);
   return rows;
 
   async function foldEvents(found: readonly RecordedEvent[]): Promise<void> {
     const steps = stepsByPolicy(projection, found, leftOut, leaveOut).filter(wanted);
     await foldInTurns(projection, steps, memory, { freeze: false, blocked, leaveOut });
+    while (rounds && bytes > maxRowBytes && rows.size > 1) {
+      rounds.narrow();
+      for (const [text, row] of rows) {
+        if (rounds.has(text)) continue;
+        bytes -= held(row);
+        rows.delete(text);
+      }
+    }
+  }
+
+  function held(row: Row | null | undefined): number {
+    return row === undefined ? 0 : rowBytes + (row === null ? 0 : sizeOf(row));
   }
 }
 

@@ -1,3 +1,5 @@
+import { maxPageBytes } from '../statements/within-bytes.ts';
+
 /** Rows from COPY in one buffer. A buffer per row would cost half as much as decoding the row. */
 export interface PageBytes {
   /** May be longer than the rows. */
@@ -5,9 +7,6 @@ export interface PageBytes {
   /** The end of each row, after its newline. */
   readonly ends: readonly number[];
 }
-
-/** The size that pages of events are meant to have at most, in bytes. Pages of usual events are a fraction of it. */
-export const maxPageBytes = 8 * 1024 * 1024;
 
 /** The number of events to ask for, if each has about so many bytes. */
 export function pageLimit(limit: number, eventBytes: number): number {

@@ -9,10 +9,18 @@ import { type GlobalPosition, laterPosition } from '../../events/global-position
 import { copyRows } from '../postgres/copy-rows.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Queryable } from '../statements/statement.ts';
+import { maxPageBytes } from '../statements/within-bytes.ts';
 import { type LogHead, readAnchor, readLogHead } from './horizon.ts';
-import { createPageCollector, maxPageBytes, type PageBytes } from './page-bytes.ts';
+import { createPageCollector, type PageBytes } from './page-bytes.ts';
 import { copiedColumns, lastCopiedPosition } from './page-decoder.ts';
-import { type EventRow, eventColumns, recordedEvents, withinPage } from './recorded-event.ts';
+import {
+  type EventRow,
+  eventColumns,
+  recordedEvents,
+  type SizedRow,
+  sizedColumns,
+  withinPage,
+} from './recorded-event.ts';
 
 /** Events of one family, by type. */
 export interface FamilyFilter {
@@ -104,7 +112,7 @@ export async function readTail(
   const rows = await db.query<TailRow>({
     name: 'refold_read_tail',
     text: `
-      select horizon, anchor, known_anchor as "knownAnchor", server_start as "serverStart", up_to as "upTo", ${eventColumns}, bytes
+      select horizon, anchor, known_anchor as "knownAnchor", server_start as "serverStart", up_to as "upTo", ${sizedColumns}
       from ${withinPage('refold.read_tail($1, $2, $3, $4)')}`,
     values: [after, types, limit, known],
   });
@@ -160,25 +168,36 @@ export async function readPositions(
 }
 
 /**
- * The events after a position that a snapshot shows, whether or not the log is complete up to there. For work that commits together with
+ * Pages of the events after a position that a snapshot shows, whether or not the log is complete up to there. For work that commits together with
  * events.
  */
-export async function readVisible(
+export async function* readVisible(
   snapshot: Queryable,
   families: ReadonlyMap<string, EventFamily>,
   { after, upTo }: { readonly after: GlobalPosition; readonly upTo: GlobalPosition },
   filter: readonly FamilyFilter[],
-): Promise<RecordedEvent[]> {
-  const rows = await snapshot.query<EventRow>({
-    text: `
-      select ${eventColumns}
-      from refold.events
-      where position > $1 and position <= $2 and family || '.' || type = any ($3)
-      order by position`,
-    values: [after, upTo, wantedTypes(families, filter)],
-  });
-  return recordedEvents(rows, (row) => familyOf(families, row));
+): AsyncGenerator<readonly RecordedEvent[]> {
+  const types = wantedTypes(families, filter);
+  for (let from: bigint | undefined = after; from !== undefined; ) {
+    const rows: SizedRow[] = await snapshot.query<SizedRow>({
+      text: `
+        select ${sizedColumns}
+        from ${withinPage(`(
+          select *
+          from refold.events
+          where position > $1 and position <= $2 and family || '.' || type = any ($3)
+          order by position
+          limit $4
+        )`)}`,
+      values: [from, upTo, types, visibleAtOnce],
+    });
+    if (rows.length > 0) yield recordedEvents(rows, (row) => familyOf(families, row));
+    from = rows.at(-1)?.position;
+  }
 }
+
+// They are few, except while an append stays open for long.
+const visibleAtOnce = 5000;
 
 /** The highest position that a snapshot shows. */
 export async function lastVisible(snapshot: Queryable): Promise<GlobalPosition> {

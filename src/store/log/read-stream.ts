@@ -4,7 +4,7 @@ import type { EventFamily } from '../../events/event-family.ts';
 import { EventPace } from '../../events/event-pace.ts';
 import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import type { Queryable, TableRow } from '../statements/statement.ts';
-import { type EventRow, eventColumns, isCut, recordedEvent, type SizedRow, withinPage } from './recorded-event.ts';
+import { type EventRow, isCut, recordedEvent, type SizedRow, sizedColumns, withinPage } from './recorded-event.ts';
 
 export interface ReadStreamOptions {
   /** @default 'forward' */
@@ -137,7 +137,7 @@ function streamPage(target: Queryable, page: Page): Promise<SizedRow[]> {
   return target.query<SizedRow>({
     name: `refold_stream_${page.direction}`,
     text: `
-      select ${eventColumns}, bytes
+      select ${sizedColumns}
       from ${withinPage(`(
         select *
         from refold.events

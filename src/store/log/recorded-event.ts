@@ -4,7 +4,7 @@ import { EventPace, type OnSlowEvent } from '../../events/event-pace.ts';
 import { globalPosition } from '../../events/global-position.ts';
 import { readPayload, type UnreadEvent } from '../../events/read-payload.ts';
 import type { TableRow } from '../statements/statement.ts';
-import { maxPageBytes } from './page-bytes.ts';
+import { bytesSoFar, isFull, storedSize, withinBytes } from '../statements/within-bytes.ts';
 
 /** A row of refold.events as the driver returns it. */
 export type EventRow = TableRow<'refold.events'>;
@@ -12,20 +12,9 @@ export type EventRow = TableRow<'refold.events'>;
 /** The columns of {@link EventRow}. */
 export const eventColumns = `position, stream_position, recorded_at, id, payload_version, family, stream_id, type, payload, metadata`;
 
-/**
- * The first of these ordered events whose sizes fit into a page, as a `from` item with their running size as `bytes`; at least one. Sizes are those
- * of the table, so no large value is read for them. A compressed one is taken to be 32 times as large: more than that compresses only text that repeats itself.
- */
+/** The first of these ordered events that fit into a page: see {@link withinBytes}. */
 export function withinPage(events: string): string {
-  return `(
-    select *, sum(size) over (rows unbounded preceding) as bytes
-    from (
-      select *,
-        pg_column_size(metadata) + pg_column_size(payload) * case when pg_column_compression(payload) is null then 1 else 32 end as size
-      from ${events} as event
-    ) as sized
-  ) as event
-  where bytes - size < ${maxPageBytes} is not false`;
+  return withinBytes(events, `pg_column_size(metadata) + ${storedSize('payload')}`);
 }
 
 /** A row of {@link withinPage}. */
@@ -33,8 +22,11 @@ export type SizedRow = EventRow & { readonly bytes: bigint | null };
 
 /** Whether a page may have ended with this row because of its size. */
 export function isCut({ bytes }: Pick<SizedRow, 'bytes'>): boolean {
-  return (bytes ?? 0n) >= maxPageBytes;
+  return isFull(bytes);
 }
+
+/** The columns of {@link SizedRow}. */
+export const sizedColumns = `${eventColumns}, ${bytesSoFar} as bytes`;
 
 /** Converts a row to an event with its declared names, and with its payload in the newest version. */
 export function recordedEvent(family: EventFamily, row: EventRow): RecordedEvent {

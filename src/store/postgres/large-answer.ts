@@ -6,9 +6,7 @@ export class LargeAnswer extends Error {
   override readonly name = 'LargeAnswer';
 
   constructor({ most }: AnswerSize) {
-    super(
-      `The answer is larger than ${most} bytes. Ask for fewer rows or fields. Operators: the limit is gateway.maxAnswerSize.`,
-    );
+    super(`The answer is larger than ${most} bytes, which is the limit. Ask for fewer rows or fields.`);
   }
 }
 

@@ -1,12 +1,14 @@
 import type { Row } from '../../projections/columns/row-codec.ts';
+import { largeColumns } from '../../projections/columns/row-size.ts';
 import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import { kindInSql } from '../columns/column-sql.ts';
 import { qualified, quoted } from '../statements/identifiers.ts';
 import type { Queryable } from '../statements/statement.ts';
+import { bytesSoFar, isFull, runningSize, storedSize, withinBytes } from '../statements/within-bytes.ts';
 
 /**
  * All rows of a version's table in key order, page by page; optionally only some columns, which must include the key. Within one snapshot
- * the pages show one state of the table.
+ * the pages show one state of the table. A page ends earlier if its rows are large.
  */
 export async function* scanTable(
   db: Queryable,
@@ -23,20 +25,28 @@ export async function* scanTable(
   const columns = columnNames.map((name) => `${quoted(String(sqlNames[name]))} as ${quoted(name)}`);
   const key = keyColumns.map((name) => quoted(String(sqlNames[name]))).join(', ');
   const places = keyColumns.map((name, index) => `$${index + 2}::text::${keyType(projection, name)}`).join(', ');
+  const large = largeColumns(projection.columns).filter((name) => columnNames.includes(name));
+  const size = ['0', ...large.map((name) => `coalesce(${storedSize(quoted(name))}, 0)`)].join(' + ');
   let last: Row | undefined = after && Object.fromEntries(keyColumns.map((name, index) => [name, after[index]]));
   for (;;) {
     const raw = await db.query<Record<string, unknown>>({
       text: `
-        select ${columns.join(', ')}
-        from ${qualified(readSchema, tableName)}
-        ${last ? `where (${key}) > (${places})` : ''}
-        order by ${key}
-        limit $1`,
+        select ${columnNames.map(quoted).join(', ')}, ${bytesSoFar}
+        from ${withinBytes(
+          `(
+            select ${columns.join(', ')}
+            from ${qualified(readSchema, tableName)}
+            ${last ? `where (${key}) > (${places})` : ''}
+            order by ${key}
+            limit $1
+          )`,
+          size,
+        )}`,
       values: [pageSize, ...(last ? keyColumns.map((name) => String(codec.encodeValue(name, last?.[name]))) : [])],
     });
-    const rows = raw.map((row) => codec.decode(row));
+    const rows = raw.map(({ [runningSize]: _, ...row }) => codec.decode(row));
     if (rows.length > 0) yield rows;
-    if (rows.length < pageSize) return;
+    if (rows.length < pageSize && !isFull(raw.at(-1)?.[runningSize])) return;
     last = rows.at(-1);
   }
 }

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../../src/events/event.ts';
 import { beginning, globalPosition } from '../../../src/events/global-position.ts';
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
-import { maxPageBytes } from '../../../src/store/log/page-bytes.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { maxPageBytes } from '../../../src/store/statements/within-bytes.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { account } from './families.ts';
 
