@@ -227,8 +227,11 @@ class FoldedRows implements RowBatch {
     if (this.#rows.cache.bytes <= maxPageBytes) return [rows];
     const sizeOf = rowSizeOf(this.#options.projection.columns);
     let bytes = 0;
-    const part = (row: Row) => Math.floor((bytes += sizeOf(row)) / maxPageBytes);
-    return [...Map.groupBy(rows, part).values()];
+    const partOf = (row: Row) => {
+      bytes += sizeOf(row);
+      return Math.floor(bytes / maxPageBytes);
+    };
+    return [...Map.groupBy(rows, partOf).values()];
   }
 
   get #isApart(): boolean {
