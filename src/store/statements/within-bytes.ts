@@ -1,9 +1,11 @@
+import { quoted } from './identifiers.ts';
+
 /** The size that pages of events or rows are meant to have at most, in bytes. Pages of usual ones are a fraction of it. */
 export const maxPageBytes = 8 * 1024 * 1024;
 
 /** The running size of the rows of {@link withinBytes}: no column has such a name. */
 export const runningSize = 'bytes so far';
-export const bytesSoFar = `"${runningSize}"`;
+export const bytesSoFar = quoted(runningSize);
 
 /**
  * The first of these ordered rows whose sizes fit into a page, as a `from` item with their running size; at least one. Sizes are those of the table,
