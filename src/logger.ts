@@ -103,11 +103,22 @@ function withoutSecrets(line: string): string {
 // A line's own members, which a personal column may have the names of.
 const ownMembers: ReadonlySet<string> = new Set(['level', 'time', 'pid', 'hostname', 'name', 'msg']);
 
+// What says which error it is.
+const ownOfErrors: ReadonlySet<string> = new Set(['type', 'name', 'code']);
+
+/** Whether it is an error, as pino writes it. */
+function isError(written: object): boolean {
+  return 'type' in written && 'message' in written && 'stack' in written;
+}
+
 function withoutMembers(line: string, hidden: ReadonlySet<string>): string {
   const given: Record<string, unknown> = JSON.parse(line); // pino writes an object
   const hide = (key: string, value: unknown) => (hidden.has(key) && value !== null ? hiddenText : value);
+  const hideWithin = function (this: object, key: string, value: unknown) {
+    return isError(this) && ownOfErrors.has(key) ? value : hide(key, value);
+  };
   const members = Object.entries(given).map(([key, value]) => {
-    const within = typeof value === 'object' && value !== null ? JSON.parse(JSON.stringify(value), hide) : value;
+    const within = typeof value === 'object' && value !== null ? JSON.parse(JSON.stringify(value), hideWithin) : value;
     return [key, ownMembers.has(key) ? within : hide(key, within)];
   });
   return `${JSON.stringify(Object.fromEntries(members))}\n`;

@@ -101,7 +101,9 @@ test('a second import of a file duplicates nothing, and says so', async () => {
     'openings.jsonl.gz',
   );
   const first = await runCli([...importing(file), '--json'], environment());
-  expect(JSON.parse(first.stdout)).toMatchObject({ lines: 3, written: 3, skipped: 0, interrupted: false });
+  const result = JSON.parse(first.stdout);
+  expect(result).toMatchObject({ lines: 3, written: 3, skipped: 0, interrupted: false });
+  expect(result.eventsPerSecond).toBe(result.written / result.seconds);
   const second = await runCli(importing(file), environment());
   expect(second.code).toBe(0);
   expect(second.stdout).toMatch(/^Done: 3 lines, 0 events written, 3 already there, in \d+\.\d s\.\n$/);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { createLogger, defineEvents, defineProjection, t } from '../../src/index.ts';
+import { createLogger, defineEvents, defineProjection, RefoldError, t } from '../../src/index.ts';
 
 const customer = defineEvents('customer', { Registered: z.object({}) });
 
@@ -83,6 +83,22 @@ test('a line has no value of a personal column, wherever it is, by the name of t
     level: 'info',
     row: { customerId: '1', emailAddress: '(hidden)', name: '(hidden)', city: 'London' },
     emailAddress: '(hidden)',
+  });
+});
+
+test('an error keeps its name and code where a column has these names', () => {
+  const named = { hidden: new Set(['name', 'code']), sqlNames: { name: 'name', code: 'code' } };
+  const { logger, last } = lines({ projections: [named] });
+  const details = { code: '0815', name: 'Ada' };
+  logger.error({ err: new RefoldError('STREAM_LOCKED', 'somebody waits', { details }), code: '4711' }, 'failed');
+  expect(last()).toMatchObject({
+    err: {
+      type: 'RefoldError',
+      name: 'RefoldError',
+      code: 'STREAM_LOCKED',
+      fields: { details: { code: '(hidden)', name: '(hidden)' } },
+    },
+    code: '(hidden)',
   });
 });
 

@@ -65,7 +65,8 @@ export const importCommand = defineCommand({
         written: progress.written,
         skipped: progress.skipped,
         seconds,
-        eventsPerSecond: progress.eventsPerSecond,
+        // Of the whole import: that of the progress is the one of its last seconds.
+        eventsPerSecond: progress.written === 0 ? null : progress.written / seconds,
         interrupted: interrupted.signal.aborted,
       };
       if (args.json) console.log(JSON.stringify(result));

@@ -126,7 +126,11 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
             objectInput(
               claim('KeyOrder'),
               groupings.map((name) => [name, direction]),
-              { description: 'One part of the key.', of: (name) => `By \`${name}\`.`, isOneOf: true },
+              {
+                description: 'One part of the key. Null counts as the greatest value: last in ASC, first in DESC.',
+                of: (name) => `By \`${name}\`.`,
+                isOneOf: true,
+              },
             ),
           ],
           ['count', direction],
@@ -135,7 +139,8 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
           ...parts(['min', 'max'], 'ExtremeOrder', ordered, toDirection, true),
         ],
         {
-          description: 'What groups are ordered by.',
+          description:
+            'What groups are ordered by. Groups in which a column has no value come last in both directions.',
           of: (measure) => (measure === 'key' ? 'By a part of the key.' : measures[measure as Kind]), // one of the measures
           isOneOf: true,
         },

@@ -2,6 +2,7 @@ import pg from 'pg';
 import { RefoldError } from '../../errors.ts';
 import { isTracing } from '../../tracing.ts';
 import { answerSize } from '../statements/answer-size.ts';
+import { exactJsonParsers } from '../statements/column-parsers.ts';
 import { holdPlacementText, placementSettings } from '../statements/placed.ts';
 import { serverName } from '../statements/prepared.ts';
 import { type Pipeline, roundTrip } from '../statements/round-trip.ts';
@@ -154,7 +155,7 @@ export async function rowsOf<Row extends object>(
   { prepare, counts }: Sending,
 ): Promise<Row[]> {
   counts.statements++;
-  const { text, values, name } = statement;
+  const { text, values, name, exactJson } = statement;
   const watched = client as WatchedClient & pg.PoolClient; // the pool creates its clients from this class
   if (watched.maxAnswerSize !== undefined) {
     const size = statement.size ?? answerSize(watched.maxAnswerSize);
@@ -165,6 +166,7 @@ export async function rowsOf<Row extends object>(
     text,
     ...(values === undefined ? {} : { values: values as unknown[] }), // pg does not change it
     ...(name === undefined || !prepare ? {} : { name: serverName(name, text) }),
+    ...(exactJson ? { types: exactJsonParsers } : {}),
   };
   const result = await (isTracing()
     ? tracedStatement(client, text, () => client.query<Row>(config))

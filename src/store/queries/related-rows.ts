@@ -5,7 +5,7 @@ import { runPrepared } from '../statements/prepared.ts';
 import { builder, type Queryable } from '../statements/statement.ts';
 import { boundArray, columnRef, comparableRef } from '../tables/row-values.ts';
 import { allOf, filterSql } from './row-filter.ts';
-import { countOf, pageOf, pageStatement } from './row-queries.ts';
+import { asAnswered, countOf, pageOf, pageStatement } from './row-queries.ts';
 
 /**
  * One page for each value: of the rows whose column has that value. Uses one statement. Each page is a separate index scan, which stops at
@@ -22,7 +22,11 @@ export async function findRelatedPages(
   query: PageQuery,
 ): Promise<readonly RowPage[]> {
   const { texts, distinct } = distinctOf(values);
-  const found = await runPrepared(db, relatedQuery(readSchema, projection, column, distinct, query));
+  const found = await runPrepared(
+    db,
+    relatedQuery(readSchema, projection, column, distinct, query),
+    asAnswered(projection),
+  );
   const pages = distinct.map((): Record<string, unknown>[] => []);
   for (const { [parentName]: parent, [placeName]: _, ...row } of found) pages[Number(parent) - 1]?.push(row);
   const byText = new Map(

@@ -5,7 +5,7 @@ import { keyText, type Projection, type RowKey } from '../../projections/project
 import type { PageQuery, RowFilter, RowPage } from '../../projections/queries/row-query.ts';
 import { isDistributed, partitionColumn } from '../statements/placed.ts';
 import { runPrepared } from '../statements/prepared.ts';
-import { builder, type Queryable } from '../statements/statement.ts';
+import { builder, type Queryable, type Statement } from '../statements/statement.ts';
 import { boundArray, canonicalKey, columnOf, columnRef, comparableRef } from '../tables/row-values.ts';
 import { afterCursor, beforeCursor, orderTerms, reversed } from './keyset.ts';
 import { allOf, filterSql } from './row-filter.ts';
@@ -176,8 +176,13 @@ export function rowsFrom(readSchema: string, projection: Projection, columns: re
     .select(names.map((name) => sql`${columnRef(projection, name)}`.as(name)));
 }
 
+/** How rows are read for answers: the SQL of `evolveSql` may write numbers into JSON that JavaScript can't hold. */
+export function asAnswered({ sqlFold }: Projection): Pick<Statement, 'exactJson'> {
+  return sqlFold === null ? {} : { exactJson: true };
+}
+
 /** Runs a query whose columns are aliased by their declared names. */
 export async function read(db: Queryable, projection: Projection, query: CompiledQuery<Row>): Promise<Row[]> {
-  const rows = await runPrepared<Record<string, unknown>>(db, query);
+  const rows = await runPrepared<Record<string, unknown>>(db, query, asAnswered(projection));
   return rows.map((row) => projection.codec.decode(row));
 }

@@ -16,6 +16,15 @@ export const columnParsers: pg.CustomTypesConfig = {
 };
 
 /**
+ * Like {@link columnParsers}, but numbers in JSON keep the digits that a JavaScript number can't hold: such a number is a value that
+ * `JSON.stringify` writes as it is. For answers. Only SQL writes such numbers.
+ */
+export const exactJsonParsers: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === jsonbOid ? exactJson : columnParsers.getTypeParser(oid, format)) as typeof pg.types.getTypeParser, // as above
+};
+
+/**
  * Converts PostgreSQL's text of a `timestamptz` (session in UTC, ISO style) to `YYYY-MM-DDTHH:MM:SS.fff[fff]Z`: at least three digits of
  * the fraction, and no trailing zeros after them, so equal times have equal texts. `infinity` and years BC are unchanged.
  */
@@ -32,6 +41,26 @@ export function isoTimestamp(text: string): string {
 const text: Parser = (value) => value;
 const boolean: Parser = (value) => value === 't';
 const json: Parser = (value) => JSON.parse(value);
+const jsonbOid = 3802;
+
+// Up to 15 digits, a number is exact.
+const longNumber = /[\d.]{16}/;
+
+// The types lack both: the source text of a value, and values with a source text.
+const { parse, rawJSON } = JSON as unknown as {
+  parse(
+    text: string,
+    reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
+  ): unknown;
+  rawJSON(source: string): object;
+};
+
+function exactJson(value: string): unknown {
+  if (!longNumber.test(value)) return json(value);
+  return parse(value, (_, part, { source }) =>
+    typeof part === 'number' && source !== undefined && String(part) !== source ? rawJSON(source) : part,
+  );
+}
 
 /** The oid of each type, the oid of its array type, and its parser. */
 const scalars: readonly (readonly [oid: number, arrayOid: number, parser: Parser])[] = [
@@ -52,7 +81,7 @@ const scalars: readonly (readonly [oid: number, arrayOid: number, parser: Parser
   [1184, 1185, isoTimestamp], // timestamptz
   [1700, 1231, text], // numeric
   [2950, 2951, text], // uuid
-  [3802, 3807, json], // jsonb
+  [jsonbOid, 3807, json], // jsonb
 ];
 
 const parsers = new Map<number, Parser>(

@@ -1,12 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { CompiledQuery } from 'kysely';
 import { LRUCache } from 'lru-cache';
-import type { Queryable } from './statement.ts';
+import type { Queryable, Statement } from './statement.ts';
 
 /** Runs a statement that the builder compiled. Prepares it by name if the same text was run before. */
-export function runPrepared<Row extends object>(target: Queryable, query: CompiledQuery<Row>): Promise<Row[]> {
+export function runPrepared<Row extends object>(
+  target: Queryable,
+  query: CompiledQuery<Row>,
+  options: Pick<Statement, 'exactJson'> = {},
+): Promise<Row[]> {
   const name = preparedName(query.sql);
-  return target.query<Row>({ text: query.sql, values: query.parameters, ...(name === undefined ? {} : { name }) });
+  const named = name === undefined ? {} : { name };
+  return target.query<Row>({ text: query.sql, values: query.parameters, ...named, ...options });
 }
 
 // Clients may send filters of any shape, so only repeated statements get a name. Connections deallocate unused statements

@@ -19,6 +19,8 @@ export interface Statement {
   readonly name?: string;
   /** What its rows may have in bytes, together with other statements. @default the limit of the connection, if it has one */
   readonly size?: AnswerSize | undefined;
+  /** Whether numbers in JSON keep all digits; see `exactJsonParsers`. @default false */
+  readonly exactJson?: boolean;
 }
 
 /** How many bytes an answer may still receive from the database. All statements of the answer share it. */
