@@ -126,11 +126,7 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
             objectInput(
               claim('KeyOrder'),
               groupings.map((name) => [name, direction]),
-              {
-                description: 'One part of the key. Null counts as the greatest value: last in ASC, first in DESC.',
-                of: (name) => `By \`${name}\`.`,
-                isOneOf: true,
-              },
+              { description: keyOrder, of: (name) => `By \`${name}\`.`, isOneOf: true },
             ),
           ],
           ['count', direction],
@@ -148,6 +144,8 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
     };
   };
 }
+
+const keyOrder = 'One part of the key. Null counts as the greatest value: last in ASC, first in DESC.';
 
 type TypeOf = (field: ColumnField) => AnyInput;
 
