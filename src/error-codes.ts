@@ -41,6 +41,12 @@ export const refoldCodes = {
     why: 'The read model is being built or repaired, is paused or has stopped; the row waits for a dead letter; or the writer does not declare it. `types` names the events.',
     do: 'Send it again. Operators: `refold status` says what the read model waits for.',
   },
+  TEXT_TOO_LONG: {
+    status: ofField,
+    what: 'A text is too long for an indexed column of a read model: `column`, `bytes`, `maxBytes`. Nothing was written.',
+    why: 'The input of the command has no limit, or one above the limit of the column.',
+    do: 'Send a shorter text. Developers: validate the input with `columnLimits`, or leave out the index.',
+  },
   POSITION_TIMEOUT: {
     status: ofField,
     what: 'The read model did not reach the demanded position in time: `reached`. `stopped` means that it needs an operator.',

@@ -82,9 +82,9 @@ export interface EventLog {
    *
    * @param within a transaction to append in. Without it, the append may share a batch with appends of other callers. Inline projections
    *   fold in this transaction too. It must then be READ COMMITTED, and should be short because other appends to the same rows wait for it.
-   * @throws ConcurrencyConflict if the stream is not at the expected version. {@link InvalidInput} if the request is invalid; nothing is
-   *   sent. RefoldError `EVOLVE_FAILED` if an inline projection with `onError: 'stop'` cannot fold an event; `DATABASE_UNAVAILABLE` if
-   *   nothing was written; `UNIQUE_CHECK_UNAVAILABLE` if nothing can check its unique values; `OUTCOME_UNKNOWN` if the events may have been written: retry with the same idempotency key.
+   * @throws ConcurrencyConflict if the stream is not at the expected version. {@link InvalidInput} if the request is invalid, RefoldError
+   *   `TEXT_TOO_LONG` if a text does not fit an indexed column; nothing is sent. `EVOLVE_FAILED` if an inline projection with
+   *   `onError: 'stop'` cannot fold an event; `DATABASE_UNAVAILABLE` if nothing was written; `UNIQUE_CHECK_UNAVAILABLE` if nothing can check its unique values; `OUTCOME_UNKNOWN` if the events may have been written: retry with the same idempotency key.
    */
   append<F extends EventFamily>(request: AppendRequest<F>, within?: Queryable): Promise<AppendResult>;
   /** Appends to several streams: to all of them or to none. */
@@ -144,7 +144,7 @@ export interface EventLog {
   readTail(options: ReadTailOptions, within?: Queryable): Promise<LogTail>;
 }
 
-export interface EventLogOptions extends AppendQueueOptions {
+export interface EventLogOptions extends AppendQueueOptions, Pick<AppendOptions, 'checkTexts'> {
   /** The inline projections that commit with the events appended here. @default none */
   readonly inline?: InlineAppendsOptions;
   /** Called with the last committed position, before a notification arrives. Not called for appends within a caller's transaction. */
@@ -210,7 +210,7 @@ export function createEventLog(
     within?: Queryable,
   ): Promise<AppendResult> {
     for (const { family } of streams) knownFamily(byName, family.name);
-    const checked = await checkAppend(streams, appendOptions);
+    const checked = await checkAppend(streams, { ...appendOptions, checkTexts: options.checkTexts });
     const outcome = within ? await alone(within, checked) : await whenChecked(() => queue.append(checked));
     switch (outcome.kind) {
       case 'refused':

@@ -3,6 +3,7 @@ import { defineCommand } from 'citty';
 import type { Config } from '../../config/define-config.ts';
 import type { Finding } from '../../runtime/activation/check-declarations.ts';
 import { checkDeclarationsOf } from '../../runtime/monitoring/examine.ts';
+import { limitedInputs } from '../../schema/analysis/limited-inputs.ts';
 import { checkSchema } from '../../schema/check-schema.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { pendingMigrations } from '../../store/server/migrate.ts';
@@ -27,6 +28,7 @@ export const check = defineCommand({
     checkSchema(config);
     const findings = [
       ...(args.schema === undefined ? [] : await checkSchemaFile(config, args.schema)),
+      ...limitedInputs(config.projections, config.commands).map((message): Finding => ({ kind: 'note', message })),
       ...(await checkDatabase(config)),
     ];
     const problems = findings.filter(({ kind }) => kind === 'problem');

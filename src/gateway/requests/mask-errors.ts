@@ -21,6 +21,7 @@ const publicFields: Readonly<Record<Exclude<ClientErrorCode, 'AUTHENTICATION_UNA
   // Clients learn that a retry makes sense, but not who holds the lock.
   STREAM_LOCKED: ({ fields: { waitedMs } }) => ({ waitedMs, retriable: true }),
   UNIQUE_CHECK_UNAVAILABLE: ({ fields: { waitedMs } }) => ({ waitedMs, retriable: true }),
+  TEXT_TOO_LONG: ({ fields: { column, bytes, maxBytes } }) => ({ column, bytes, maxBytes }),
   DATABASE_UNAVAILABLE: () => ({ retriable: true }),
   // Clients do not learn which event it is: they may not read it.
   PAYLOAD_VERSION_UNKNOWN: () => ({ retriable: true }),

@@ -17,8 +17,13 @@ export function show(value: unknown): string {
  * `wayOut` is advice for the developer of the projection. For a value that a client sent, only `problem` is shown. `withoutValue` is for
  * logs that must not contain the value.
  */
-export function invalidRow(problem: string, wayOut = '', withoutValue = problem): RefoldError {
-  return new RefoldError('INVALID_ROW', problem + wayOut, { problem, withoutValue: withoutValue + wayOut });
+export function invalidRow(
+  problem: string,
+  wayOut = '',
+  withoutValue = problem,
+  fields: Readonly<Record<string, unknown>> = {},
+): RefoldError {
+  return new RefoldError('INVALID_ROW', problem + wayOut, { ...fields, problem, withoutValue: withoutValue + wayOut });
 }
 
 /** The problem in a codec's error, for a value that a client sent. */

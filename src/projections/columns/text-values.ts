@@ -9,8 +9,7 @@ export function storableText(text: string, path: string): string {
 export function indexableText(text: string, path: string, most: number): string {
   const bytes = text.length * 3 <= most ? 0 : Buffer.byteLength(text);
   if (bytes <= most) return text;
-  throw invalidRow(
-    `column '${path}' has an index and holds ${bytes} bytes; an indexed text holds at most ${most}.`,
-    ' Shorten it in evolve, or leave out the index.',
-  );
+  const problem = `column '${path}' has an index and holds ${bytes} bytes; an indexed text holds at most ${most}.`;
+  const fields = { column: path, bytes, maxBytes: most };
+  throw invalidRow(problem, ' Shorten it in evolve, or leave out the index.', problem, fields);
 }

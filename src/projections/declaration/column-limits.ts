@@ -4,7 +4,8 @@ import { type ColumnLimit, kindCodec } from '../columns/value-codec.ts';
 import type { Projection } from '../projection/projection.ts';
 
 /**
- * The limits of a projection's columns. A value beyond them is refused when the event is folded, so validate it in the command.
+ * The limits of a projection's columns. A longer text refuses its command with `TEXT_TOO_LONG`; other values beyond the limits are refused when
+ * the event is folded. So validate them in the input of the command.
  *
  * @example
  * const { tracking } = columnLimits(parcelV1);

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { shareConnections } from '../../config/connections.ts';
 import type { Config } from '../../config/define-config.ts';
+import { createTextCheck } from '../../projections/fold/unfitting-texts.ts';
 import { createEventLog, type EventLog, type EventLogOptions } from '../../store/event-log.ts';
 import { createDatabase, type Database } from '../../store/postgres/database.ts';
 import { logLeftOut } from '../dead-letters/skips.ts';
@@ -32,13 +33,14 @@ export function openApplicationLog(
 ): ApplicationLog {
   const projections = config.projections.filter(({ mode }) => mode === 'inline');
   const { work, appends: folding } = shareConnections(config);
-  const queue = {
+  const shared = {
+    ...callbacks,
+    checkTexts: createTextCheck(config.projections),
     lockTimeoutMs: config.database.appendLockTimeout,
     // Two are for appends that wait for nothing.
     maxWaiting: Math.max(1, Math.min(2, (projections.length > 0 ? Math.min(work, folding) : work) - 2)),
   };
-  if (projections.length === 0)
-    return { log: createEventLog(db, config.families, { ...queue, ...callbacks }), db, close: async () => {} };
+  if (projections.length === 0) return { log: createEventLog(db, config.families, shared), db, close: async () => {} };
   const { readSchema, prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
   // These connections pipeline their statements, so nothing else may use them.
   const appends = createDatabase({
@@ -53,8 +55,7 @@ export function openApplicationLog(
   });
   return {
     log: createEventLog(db, config.families, {
-      ...queue,
-      ...callbacks,
+      ...shared,
       inline: {
         leaveDamaged,
         db: appends,

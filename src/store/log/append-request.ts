@@ -4,6 +4,7 @@ import type { EventMetadata, ExpectedVersion, NewEvent, RecordedEvent } from '..
 import { type EventFamily, type NewEventOf, payloadVersion, validateEvent } from '../../events/event-family.ts';
 import { expectedVersionProblem } from '../../events/expected-version.ts';
 import { loggedJson } from '../../events/logged-json.ts';
+import type { TextCheck } from '../../projections/fold/unfitting-texts.ts';
 import { eventMembers, type PreparedAppend, type WrittenAppend } from './append-statement.ts';
 
 /** One stream of an append. */
@@ -25,6 +26,8 @@ export interface AppendOptions {
   readonly metadata?: EventMetadata;
   /** What the append is part of, as a `traceparent`, if it is recorded. */
   readonly cause?: string | undefined;
+  /** Refuses events before they are sent. Imported events are not checked. @default none */
+  readonly checkTexts?: TextCheck | undefined;
 }
 
 /** A checked append: ready to send, and able to build its recorded events once they have positions. */
@@ -56,6 +59,7 @@ export async function checkAppend(streams: readonly StreamAppend[], options: App
     const members: string[] = [];
     for (const newEvent of newEvents) {
       const { event, json } = await checkEvent(family, streamId, newEvent, options.metadata);
+      options.checkTexts?.(event, json);
       ofStream.push(event);
       members.push(json);
     }

@@ -103,8 +103,11 @@ test('texts as long as their limits are indexed, and a longer one in a filter fi
   expect(await found(noise(5000))).toEqual({ shelves: { nodes: [] } });
 });
 
-test('a longer text becomes a dead letter whose error names column and limit, and other rows continue', async () => {
-  await placed('longer', { hall: 'h', row: 'r', label: noise(2000), code: '1', tenant: 'one' });
+test('a longer imported text becomes a dead letter whose error names column and limit, and other rows continue', async () => {
+  const payload = { hall: 'h', row: 'r', label: noise(2000), code: '1', tenant: 'one' };
+  // Other appends of this text are refused.
+  const imported = { family: shelf, streamId: 'longer', events: [{ type: 'Placed', payload }] };
+  expect(await refold.log.appendInOrder([imported])).toEqual([{ kind: 'written' }]);
   await placed('short', { hall: 'h', row: 's', label: 'short', code: '2', tenant: 'one' });
   const [letter] = await letters();
   expect(letter?.error?.message).toMatch(/column 'label' has an index and holds 2000 bytes; .* at most 888/);
