@@ -1,6 +1,6 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Queryable } from '../statements/statement.ts';
-import { type EventRow, eventColumns, isCut, type SizedRow, withinPage } from './recorded-event.ts';
+import { type EventRow, eventColumns, isCut, type SizedRow, sizedColumns, withinPage } from './recorded-event.ts';
 
 /** A stored state of a stream. */
 export interface StreamSnapshot {
@@ -46,7 +46,7 @@ export async function readStart(
         order by stream_position desc
         limit 1
       ), later as (
-        select ${eventColumns}, bytes
+        select ${sizedColumns}
         from ${withinPage(`(
           select *
           from refold.events
