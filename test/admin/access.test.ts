@@ -116,15 +116,7 @@ test('the log is searched, and an event leads to the rows that it touches', asyn
 
 test('subscribers get the overview and new events over server-sent events', async () => {
   const follow = async (query: string) => {
-    const response = await fetch(admin.endpoint, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'text/event-stream',
-        authorization: `Bearer ${tokens.all}`,
-      },
-      body: JSON.stringify({ query }),
-    });
+    const response = await admin.subscribe(query);
     const messages: Record<string, never>[] = [];
     const reader = (response.body as ReadableStream<Uint8Array>).getReader();
     const decoder = new TextDecoder();

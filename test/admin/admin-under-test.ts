@@ -10,6 +10,8 @@ export interface AdminUnderTest {
   readonly endpoint: string;
   /** Sends an operation as the caller of this token, by default the one that may do everything. */
   post(query: string, variables?: object, token?: string): Promise<AdminAnswer>;
+  /** Sends a subscription. The body of the response is a stream of events. */
+  subscribe(query: string, variables?: object, token?: string): Promise<Response>;
   /** The data of an operation that must succeed. */
   // biome-ignore lint/suspicious/noExplicitAny: tests read answers of many shapes
   data(query: string, variables?: object, token?: string): Promise<any>;
@@ -61,12 +63,14 @@ export async function startAdmin(
     { name: 'admin-test', role: before ? 'gateway' : 'all', ...(logger ? { logger } : {}) },
   );
   const endpoint = `${refold.url}/admin/graphql`;
-  const post: AdminUnderTest['post'] = async (query, variables = {}, token = tokens.all) => {
-    const response = await fetch(endpoint, {
+  const send = (query: string, variables: object, token: string, accept: string) =>
+    fetch(endpoint, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      headers: { 'content-type': 'application/json', accept, authorization: `Bearer ${token}` },
       body: JSON.stringify({ query, variables }),
     });
+  const post: AdminUnderTest['post'] = async (query, variables = {}, token = tokens.all) => {
+    const response = await send(query, variables, token, '*/*');
     const answer = (await response.json()) as Pick<AdminAnswer, 'data' | 'errors'>;
     return { status: response.status, headers: response.headers, ...answer };
   };
@@ -75,6 +79,7 @@ export async function startAdmin(
     refold,
     endpoint,
     post,
+    subscribe: (query, variables = {}, token = tokens.all) => send(query, variables, token, 'text/event-stream'),
     async data(query, variables, token) {
       const { data, errors } = await post(query, variables, token);
       if (errors) throw new Error(JSON.stringify(errors));

@@ -314,24 +314,13 @@ test('the audit log as CSV refuses odd parameters', async () => {
 
 /** The status and the errors of the first message, or of the refusal. The subscriber leaves then. */
 async function firstMessage(query: string, variables: object): Promise<Pick<AdminAnswer, 'status' | 'errors'>> {
-  const leaving = new AbortController();
-  const response = await fetch(admin.endpoint, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      accept: 'text/event-stream',
-      authorization: `Bearer ${tokens.all}`,
-    },
-    body: JSON.stringify({ query, variables }),
-    signal: leaving.signal,
-  });
+  const response = await admin.subscribe(query, variables);
   let text = '';
   const decoder = new TextDecoder();
   for await (const chunk of response.body as ReadableStream<Uint8Array>) {
     text += decoder.decode(chunk, { stream: true });
     if (/^data: \{.*\n\n/ms.test(text)) break;
   }
-  leaving.abort();
   const [, data = text] = /^data: (\{.*)$/m.exec(text) ?? [];
   return { status: response.status, errors: JSON.parse(data).errors };
 }

@@ -202,17 +202,9 @@ test('rows of versions in two stores are not compared, and one of another store 
     message: expect.stringContaining("balance@1 is in the store 'default' and balance@2 in 'analytics'"),
     extensions: { code: 'INVALID_TRANSITION' },
   });
-  const verified = await fetch(admin.endpoint, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      accept: 'text/event-stream',
-      authorization: `Bearer ${tokens.all}`,
-    },
-    body: JSON.stringify({
-      query: 'subscription { verify(version: "balance@2") { result { rowsCompared differences } } }',
-    }),
-  });
+  const verified = await admin.subscribe(
+    'subscription { verify(version: "balance@2") { result { rowsCompared differences } } }',
+  );
   expect(await verified.text()).toContain('{"rowsCompared":"2","differences":"0"}');
 });
 

@@ -184,15 +184,11 @@ test('two versions are compared by rows and by what clients would lose', async (
 });
 
 test('a verification reports its progress and its result, to those who may run one', async () => {
-  const verify = (token: string) =>
-    fetch(admin.endpoint, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'text/event-stream', authorization: `Bearer ${token}` },
-      body: JSON.stringify({
-        query:
-          'subscription { verify(version: "book@1") { position of result { rowsCompared differences samples { key } } } }',
-      }),
-    }).then((response) => response.text());
+  const verify = async (token: string) => {
+    const query =
+      'subscription { verify(version: "book@1") { position of result { rowsCompared differences samples { key } } } }';
+    return (await admin.subscribe(query, {}, token)).text();
+  };
   expect(await verify(tokens.read)).toContain('"FORBIDDEN"');
   const messages = [...(await verify(tokens.all)).matchAll(/^data: (\{.*\})$/gm)].map(
     ([, data = '']) => JSON.parse(data).data.verify,
