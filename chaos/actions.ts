@@ -1,8 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { RefoldError } from '../src/index.ts';
 import { createEventLog } from '../src/store/event-log.ts';
 import type { Database } from '../src/store/postgres/database.ts';
-import { sqlStateOf } from '../src/store/postgres/database-errors.ts';
 import { seeded } from '../test/support/account-traffic.ts';
 import type { TcpProxy } from '../test/support/tcp-proxy.ts';
 import { until } from '../test/support/until.ts';
@@ -13,13 +11,14 @@ import type { FailOvers } from './fail-overs.ts';
 import { holdStream } from './held-streams.ts';
 import { acknowledge } from './ledger.ts';
 import { type FaultyNetwork, networkFault } from './network-faults.ts';
-import { createOperator, NothingToDo } from './operator.ts';
+import { attempt, createOperator } from './operator.ts';
 import type { Place } from './place.ts';
 import type { Action, At, NetworkOf } from './plan.ts';
 import type { AppProcess } from './processes.ts';
 import { type Running, wake, withOneOf } from './running.ts';
 import { createStoreFaults } from './store-faults.ts';
 import { beginEntry, isAway, streamsOf } from './traffic.ts';
+import { perform as performTrial } from './trials/trials.ts';
 import { positionsIn, whatIsLeft } from './what-is-left.ts';
 import type { World } from './world.ts';
 
@@ -121,6 +120,10 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
       case 'hold a stream':
         await ended();
         return attempt(() => holdStream(world, action.seconds));
+      case 'claim values':
+      case 'fail for a while':
+      case 'a slow event':
+        return attempt(() => performTrial(action, { world, last, quiet: ended }));
       case 'rebuild':
       case 'rebuild in place':
       case 'cancel a rebuild':
@@ -277,20 +280,6 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
   }
 
   return { perform, ended };
-}
-
-/** The message that an operator would see. A concurrent fault may make the action fail; the judges find wrong effects afterwards. */
-async function attempt(work: () => Promise<string>): Promise<string> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof NothingToDo) return 'nothing to apply it to';
-    // 55P03: a reader of the stable view held its lock for too long.
-    const refused =
-      error instanceof RefoldError && (error.code === 'INVALID_TRANSITION' || sqlStateOf(error) === '55P03');
-    if (refused || isAway(error)) return `refused: ${(error as RefoldError).message}`; // as both say
-    throw error;
-  }
 }
 
 async function attemptList<T>(work: () => Promise<readonly T[]>): Promise<readonly T[]> {

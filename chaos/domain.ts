@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { decimal, defineEvents, defineProjection, type Projection, type RowOf, t } from '../src/index.ts';
+import { claim, claims } from './claims.ts';
+import { takeTime } from './slowness.ts';
 
 // Each event carries the number of its append, and its index in the append.
 const mark = { append: z.int(), part: z.int() };
@@ -7,7 +9,13 @@ const mark = { append: z.int(), part: z.int() };
 export const account = defineEvents('account', {
   Opened: z.object({ ...mark, owner: z.string() }),
   /** `poison` names the projections' row that fails on it. */
-  Credited: z.object({ ...mark, amount: z.string(), poison: z.enum(['account', 'group']).optional() }),
+  Credited: z.object({
+    ...mark,
+    amount: z.string(),
+    poison: z.enum(['account', 'group']).optional(),
+    /** How long its row of the journal takes, in milliseconds. */
+    slowMs: z.int().optional(),
+  }),
   Debited: z.object({ ...mark, amount: z.string() }),
   Closed: z.object(mark),
 });
@@ -26,7 +34,7 @@ export const parcel = defineEvents('parcel', {
   Dispatched: z.object({ order: z.string(), append: z.int(), number: z.int() }),
 });
 
-export const families = [account, order, parcel] as const;
+export const families = [account, order, parcel, claim] as const;
 
 interface Marked {
   readonly append: number;
@@ -119,7 +127,10 @@ export const journal = defineProjection({
   key: ({ streamId, streamPosition }) => ({ streamId, streamPosition }),
   evolve: {
     Opened: (_, event) => entry(event),
-    Credited: (_, event) => entry(event),
+    Credited: (_, event) => {
+      takeTime(event);
+      return entry(event);
+    },
     Debited: (_, event) => entry(event),
     Closed: (_, event) => entry(event),
     Placed: (_, event) => entry(event),
@@ -235,18 +246,20 @@ export const mendedCredits = creditsWith('credits', 'dead-letter', true);
 /** Skips the events on which it fails. */
 export const soundCredits = creditsWith('sound_credits', 'skip', false);
 
-/** What a process declares: the versions of `balance` from `lowest` to `highest`, and all other projections. */
+const others = [sales, journal, standing, totals, credits, soundCredits];
+
+/** The read models of which a deployment brings the next version. */
+export const versioned: Readonly<Record<string, (version: number) => Projection>> = { balance, claims };
+
+/** What a process declares: of the versioned read models the versions from `lowest` to `highest`, and all others. */
 export function declared(lowest: number, highest: number): readonly Projection[] {
-  const balances = Array.from({ length: highest - lowest + 1 }, (_, index) => balance(lowest + index));
-  return [...balances, sales, journal, standing, totals, credits, soundCredits];
+  const versions = Array.from({ length: highest - lowest + 1 }, (_, index) => lowest + index);
+  return [...Object.values(versioned).flatMap((of) => versions.map(of)), ...others];
 }
 
-/** A declared version by its name; any version of `balance` can be. */
+/** A declared version by its name. */
 export function projectionOf(name: string, version: number): Projection {
-  if (name === 'balance') return balance(version);
-  const found = [sales, journal, standing, totals, credits, soundCredits].find(
-    (projection) => projection.name === name,
-  );
+  const found = versioned[name]?.(version) ?? others.find((projection) => projection.name === name);
   if (found) return found;
   throw new Error(`No projection is called '${name}'.`);
 }

@@ -13,7 +13,7 @@ const noticeMs = 5_000;
 /** A disconnected feed resumes within this time on a busy machine. */
 const feedPatienceMs = 30_000;
 
-export interface EvidenceOf extends Pick<World, 'db' | 'log' | 'ledger' | 'storeOutages' | 'heldStreams'> {
+export interface EvidenceOf extends Pick<World, 'db' | 'log' | 'ledger' | 'storeOutages' | 'heldStreams' | 'trials'> {
   /** Of all stores, that of the log first. */
   readonly databases: readonly JudgedStore[];
   readonly clients: Pick<World['clients'], 'answers' | 'feeds'>;
@@ -21,7 +21,7 @@ export interface EvidenceOf extends Pick<World, 'db' | 'log' | 'ledger' | 'store
 }
 
 export async function readEvidence(
-  { db, databases, log, ledger, clients, options, storeOutages, heldStreams }: EvidenceOf,
+  { db, databases, log, ledger, clients, options, storeOutages, heldStreams, trials }: EvidenceOf,
   failOvers: readonly FailOver[],
 ): Promise<Evidence> {
   const events: RecordedEvent[] = [];
@@ -49,5 +49,6 @@ export async function readEvidence(
     },
     storeOutages,
     heldStreams,
+    trials,
   };
 }

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { ReadStore } from '../src/store/read-store.ts';
 import { type AuditedStep, readStepsOf } from './audit.ts';
 import { cpuWaitMilliseconds } from './cpu-pressure.ts';
+import { versioned } from './domain.ts';
 import type { Place } from './place.ts';
 import type { AppProcess } from './processes.ts';
 import { isAway } from './traffic.ts';
@@ -65,7 +66,7 @@ export function createFailOvers(stores: readonly ReadStore[], workers: readonly 
         process && process !== worker && !process.stopped ? [process] : [],
       );
       return owned.filter(({ name, version }) =>
-        others.some((other) => name !== 'balance' || (other.lowest <= version && version <= other.highest)),
+        others.some((other) => !(name in versioned) || (other.lowest <= version && version <= other.highest)),
       );
     },
     async expect(given) {

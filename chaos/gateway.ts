@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { createRefold, defineConfig } from '../src/index.ts';
 import { apart, declaredInStores } from './apart.ts';
-import { move } from './commands.ts';
+import { claimValue, move } from './commands.ts';
 import { families } from './domain.ts';
 import type { ProcessOptions } from './processes.ts';
 
@@ -12,7 +12,7 @@ const refold = await createRefold(
   defineConfig({
     events: families,
     projections: declaredInStores(lowest, highest),
-    commands: [move],
+    commands: [claimValue, move],
     runtime: { polling: { min: 20, max: 500 }, ownership, ...(ownership === 'lease' ? { leaseSeconds } : {}) },
     database: { url },
     readStores: { [apart]: { url: storeUrl } },

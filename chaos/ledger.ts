@@ -66,6 +66,9 @@ export function acknowledge(entry: LedgerEntry, positions: readonly bigint[], se
 }
 
 /** Whether the acknowledging server may be one whose tail is lost. A gateway may have passed on the acknowledgement later. */
-export function mayBeCut(cuts: readonly Cut[], { sentAt, acknowledgedAt }: LedgerEntry): boolean {
+export function mayBeCut(
+  cuts: readonly Cut[],
+  { sentAt, acknowledgedAt }: Pick<LedgerEntry, 'sentAt' | 'acknowledgedAt'>,
+): boolean {
   return cuts.some(({ from, to }) => acknowledgedAt >= from && sentAt <= to);
 }

@@ -1,3 +1,4 @@
+import { RefoldError } from '../src/index.ts';
 import { discardDeadLetters, listDeadLetters, retryDeadLetters } from '../src/runtime/dead-letters/dead-letters.ts';
 import { beginMove, cancelMove } from '../src/runtime/moves/begin-move.ts';
 import { retireCopy } from '../src/runtime/moves/retire-copy.ts';
@@ -8,13 +9,15 @@ import { openOperatorStores } from '../src/runtime/stores/operator-stores.ts';
 import { lifecycleOfStores } from '../src/runtime/stores/steps-of-stores.ts';
 import type { TransitionReason } from '../src/runtime/versions/expect-version.ts';
 import { createLifecycle } from '../src/runtime/versions/lifecycle.ts';
+import { sqlStateOf } from '../src/store/postgres/database-errors.ts';
 import { inEachStore, type ReadStore } from '../src/store/read-store.ts';
 import { currentCopies } from '../src/store/registry/copies.ts';
 import { readRebuilds } from '../src/store/registry/rebuilds.ts';
 import { type RegisteredVersion, readRegistry } from '../src/store/registry/registry.ts';
 import { apart, canMove, inItsStore, operatedConfig } from './apart.ts';
-import { credits, mendedCredits, projectionOf } from './domain.ts';
+import { credits, mendedCredits, projectionOf, versioned } from './domain.ts';
 import type { Action } from './plan.ts';
+import { isAway } from './traffic.ts';
 import type { World } from './world.ts';
 
 /** What an operator of the application may do at any time. */
@@ -48,8 +51,12 @@ const graceSeconds = 3;
 /** A promotion can lose the move, and not the end of the copy in the other database: operators wait until a standby has what they rely on. */
 const youngMoveMs = 5_000;
 
-/** Performs an operation and returns a line about the result. @throws the error that an operator would see */
-export function createOperator(world: World): (operation: Operation) => Promise<string> {
+/**
+ * Performs an operation and returns a line about the result. `only`: the read model to rebuild or copy, instead of any.
+ *
+ * @throws the error that an operator would see
+ */
+export function createOperator(world: World, only?: string): (operation: Operation) => Promise<string> {
   const { stores, log } = world;
   const config = operatedConfig(world.url, world.storeServer.url);
   const lifecycle = lifecycleOfStores(stores.stores, stores.find, (store) =>
@@ -57,11 +64,14 @@ export function createOperator(world: World): (operation: Operation) => Promise<
   );
   const movesAt = new Map<string, number>();
   const dbOf = async ({ name, version }: VersionName) => (await stores.find.of(name, version)).db;
+  const concerns = ({ name }: VersionName) => only === undefined || name === only;
   const declaredAs = ({ name, version }: VersionName) => inItsStore(projectionOf(name, version));
 
   async function operate(operation: Operation): Promise<string> {
     const { draw } = operation;
-    const maintained = (await inEachStore(stores.stores, readRegistry)).filter(({ state }) => state !== 'retired');
+    const maintained = (await inEachStore(stores.stores, readRegistry)).filter(
+      (one) => one.state !== 'retired' && concerns(one),
+    );
     switch (operation.kind) {
       case 'rebuild': {
         const found = pick(maintained, draw);
@@ -83,7 +93,7 @@ export function createOperator(world: World): (operation: Operation) => Promise<
         return `${name}@${version}: ${id}`;
       }
       case 'rebuild from a snapshot': {
-        const found = pick(await inEachStore(stores.stores, listSnapshots), draw);
+        const found = pick((await inEachStore(stores.stores, listSnapshots)).filter(concerns), draw);
         const { id, name, version } = found;
         const db = await dbOf(found);
         const projection = declaredAs(found);
@@ -103,8 +113,9 @@ export function createOperator(world: World): (operation: Operation) => Promise<
         return `${name}@${version}`;
       }
       case 'roll back': {
-        const { from, to } = await lifecycle.rollback('balance', by);
-        return `balance@${from} → balance@${to}`;
+        const name = pick(Object.keys(versioned), draw);
+        const { from, to } = await lifecycle.rollback(name, by);
+        return `${name}@${from} → ${name}@${to}`;
       }
       case 'retire':
         return retire(maintained);
@@ -121,19 +132,26 @@ export function createOperator(world: World): (operation: Operation) => Promise<
     }
   }
 
-  /** Retires the lowest version, if a higher one can replace it in every process, gateways included. */
+  /** Retires the lowest version of each read model, if a higher one can replace it in every process, gateways included. */
   async function retire(maintained: readonly RegisteredVersion[]): Promise<string> {
-    const lowest = maintained.find(({ name }) => name === 'balance')?.version;
-    const others = maintained.filter(
-      ({ name, state, version }) => name === 'balance' && state === 'active' && version !== lowest,
+    const names = Object.keys(versioned);
+    const lowest = Math.min(...maintained.filter(({ name }) => names.includes(name)).map(({ version }) => version));
+    const others = maintained.filter(({ state, version }) => state === 'active' && version !== lowest);
+    const served = names.every((name) =>
+      [undefined, ...world.gateways].every((gateway) =>
+        others.some(
+          (other) =>
+            other.name === name &&
+            (!gateway?.process ||
+              (gateway.process.lowest <= other.version && other.version <= gateway.process.highest)),
+        ),
+      ),
     );
-    const served = world.gateways.every(({ process }) =>
-      others.some(({ version }) => !process || (process.lowest <= version && version <= process.highest)),
-    );
-    if (lowest === undefined || others.length === 0 || !served) return 'no version can replace it';
-    await lifecycle.retire('balance', lowest, by, graceSeconds);
+    if (!served) return 'no version can replace it';
+    for (const { name, version } of maintained)
+      if (names.includes(name) && version === lowest) await lifecycle.retire(name, version, by, graceSeconds);
     world.lowest = lowest + 1;
-    return `balance@${lowest}`;
+    return `version ${lowest} of ${names.join(' and ')}`;
   }
 
   async function move(draw: number): Promise<string> {
@@ -194,6 +212,20 @@ export function createOperator(world: World): (operation: Operation) => Promise<
   }
 
   return operate;
+}
+
+/** The message that an operator would see. A concurrent fault may make the action fail; the judges find wrong effects afterwards. */
+export async function attempt(work: () => Promise<string>): Promise<string> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof NothingToDo) return 'nothing to apply it to';
+    // 55P03: a reader of the stable view held its lock for too long.
+    const refused =
+      error instanceof RefoldError && (error.code === 'INVALID_TRANSITION' || sqlStateOf(error) === '55P03');
+    if (refused || isAway(error)) return `refused: ${(error as RefoldError).message}`; // as both say
+    throw error;
+  }
 }
 
 /** A retry with fixed code is visible only in the table that it wrote to: in a rebuild by the failing code, the same events fail again. */

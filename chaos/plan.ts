@@ -73,7 +73,13 @@ export type Action =
   /** An append stays open for so long, then rolls back or commits late. */
   | { readonly kind: 'append slowly'; readonly seconds: number; readonly commits: boolean }
   /** A transaction holds a stream for so long. No other fault is active meanwhile. */
-  | { readonly kind: 'hold a stream'; readonly seconds: number };
+  | { readonly kind: 'hold a stream'; readonly seconds: number }
+  /** Writers claim the same unique values while their inline version is rebuilt, copied and paused. Other faults go on. */
+  | { readonly kind: 'claim values'; readonly seconds: number; readonly draw: number }
+  /** An event can't be folded, and clients read its row, until it is retried with fixed code. No other fault is active meanwhile. */
+  | { readonly kind: 'fail for a while' }
+  /** The fold of an event blocks its process for so many times its lease. No other fault is active meanwhile. */
+  | { readonly kind: 'a slow event'; readonly leases: number };
 
 export type ActionKind = Action['kind'];
 
@@ -121,6 +127,9 @@ const deck: Readonly<Record<ActionKind, number>> = {
   'discard dead letters': 3,
   'append slowly': 3,
   'hold a stream': 2,
+  'claim values': 2,
+  'fail for a while': 2,
+  'a slow event': 1,
 };
 
 /** The names for `--without`: those of the actions with `-` for each space. */
@@ -212,6 +221,12 @@ function drawn(kind: ActionKind, random: () => number): Action {
     case 'hold a stream':
       // Shorter than the time for which an append waits.
       return { kind, seconds: round(1.5 + random() * 2) };
+    case 'claim values':
+      return { kind, seconds: round(seconds + 2), draw };
+    case 'fail for a while':
+      return { kind };
+    case 'a slow event':
+      return { kind, leases: round(1.6 + random() * 0.4) };
     case 'rebuild':
     case 'rebuild in place':
     case 'cancel a rebuild':

@@ -12,7 +12,7 @@ export interface ProcessOptions {
   readonly storeUrl: string;
   readonly ownership: 'advisory' | 'lease';
   readonly leaseSeconds: number;
-  /** The versions of `balance` that it declares. */
+  /** The versions that it declares of the versioned read models. */
   readonly lowest: number;
   readonly highest: number;
   /** Where a gateway listens. */
@@ -25,7 +25,7 @@ export interface AppProcess {
   readonly name: string;
   /** Its name in the registry. */
   readonly owner: string;
-  /** The versions of `balance` that it declares. */
+  /** The versions that it declares of the versioned read models. */
   readonly lowest: number;
   readonly highest: number;
   /** The last lines of its output: warnings and worse. */

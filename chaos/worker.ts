@@ -5,9 +5,11 @@ import { apart, declaredInStores } from './apart.ts';
 import { families } from './domain.ts';
 import type { ProcessOptions } from './processes.ts';
 import { dispatch, reactorsOf } from './reactors.ts';
+import { beSlow } from './slowness.ts';
 
 // A worker process that the run kills: node worker.ts OPTIONS. It prints `started`.
 const { url, storeUrl, ownership, leaseSeconds, lowest, highest }: ProcessOptions = JSON.parse(process.argv[2] ?? '');
+beSlow();
 const outside = new pg.Pool({ connectionString: url, max: 4 });
 outside.on('error', () => {}); // a session that was terminated while idle
 const refold = await createRefold(

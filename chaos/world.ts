@@ -23,6 +23,7 @@ import { patienceMs } from './settle.ts';
 import type { StoreOutage } from './store-faults.ts';
 import { type StoreServer, startStoreServer } from './store-server.ts';
 import { startTraffic, type Traffic } from './traffic.ts';
+import { noTrials, type Trials } from './trials/trials.ts';
 
 export interface WorldOptions {
   readonly seed: number;
@@ -53,7 +54,7 @@ export interface World {
   readonly clients: Clients;
   readonly workers: readonly Place[];
   readonly gateways: readonly Place[];
-  /** The versions of `balance` that are not retired and that a process declares. */
+  /** The versions of the versioned read models that are not retired and that a process declares. */
   lowest: number;
   highest: number;
   /** Problems that the judges do not find: processes that died, stops that took too long. */
@@ -61,6 +62,7 @@ export interface World {
   /** Those of the store while no other fault was active. */
   readonly storeOutages: StoreOutage[];
   readonly heldStreams: HeldStream[];
+  readonly trials: Trials;
   /** Starts a process in an empty place, and again if a fault ends it before it runs. Returns its name; `started` waits for it. */
   start(place: Place, highest?: number): string;
   /** Resolves when all started processes run. */
@@ -133,6 +135,7 @@ export async function createWorld(options: WorldOptions): Promise<World> {
     incidents,
     storeOutages: [],
     heldStreams: [],
+    trials: noTrials(),
     start(place, highest = world.highest) {
       world.highest = Math.max(world.highest, highest);
       const name = place.nextName();

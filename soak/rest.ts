@@ -9,6 +9,7 @@ import { reactionsAreComplete } from '../chaos/judges/reactions-are-complete.ts'
 import { registryIsWhole } from '../chaos/judges/registry-is-whole.ts';
 import { streamsHaveNoGaps } from '../chaos/judges/streams-have-no-gaps.ts';
 import type { Ledger } from '../chaos/ledger.ts';
+import { noTrials } from '../chaos/trials/trials.ts';
 import { beginning, type Projection, type RecordedEvent } from '../src/index.ts';
 import type { Row } from '../src/projections/columns/row-codec.ts';
 import { defaultStore, keyText, storedIn } from '../src/projections/projection/projection.ts';
@@ -153,6 +154,7 @@ export function createRest({
         boundMs: { kill: 0, stall: 0, 'cut off': 0 },
         storeOutages: [],
         heldStreams: [],
+        trials: noTrials(),
         answers: [],
         feeds: [],
         feedPatienceMs: 0,

@@ -7,6 +7,8 @@ export interface Response {
   readonly message: string | undefined;
   /** `extensions.position`: the response includes everything up to here. */
   readonly position: string | undefined;
+  /** How many rows `extensions.held` names. */
+  readonly held: number;
 }
 
 export interface Request {
@@ -35,7 +37,7 @@ export async function ask(url: string, { query, variables, after }: Request): Pr
     });
     body = JSON.parse(await response.text());
   } catch (error) {
-    return { data: null, codes: ['NETWORK'], message: String(error), position: undefined };
+    return { data: null, codes: ['NETWORK'], message: String(error), position: undefined, held: 0 };
   }
   const { data = null, errors = [], extensions } = body;
   return {
@@ -43,11 +45,12 @@ export async function ask(url: string, { query, variables, after }: Request): Pr
     codes: errors.map((error) => error.extensions?.code ?? 'NO CODE'),
     message: errors[0]?.message,
     position: extensions?.position,
+    held: extensions?.held?.length ?? 0,
   };
 }
 
 interface Body {
   readonly data?: Readonly<Record<string, unknown>> | null;
   readonly errors?: readonly { readonly message: string; readonly extensions?: { readonly code?: string } }[];
-  readonly extensions?: { readonly position?: string };
+  readonly extensions?: { readonly position?: string; readonly held?: readonly unknown[] };
 }

@@ -14,6 +14,8 @@ export interface Clients {
   pause(): Promise<void>;
   resume(): void;
   forget(): void;
+  /** For so long, they claim unique values, one after the other. */
+  claimFor(milliseconds: number): void;
   /** These feeds drop their cursors and subscribe again. */
   beginAnew(which: (feed: FeedClient) => boolean): void;
   /** Permanently. */
@@ -29,6 +31,7 @@ export interface ClientsOptions {
 const clients = 6;
 /** Average pause between two operations of one client. */
 const thinkMs = 120;
+const claimingMs = 20;
 
 /** Clients over HTTP, each with its own last position, and feeds. They wait for `resume`. */
 export function startClients(options: ClientsOptions): Clients {
@@ -45,6 +48,7 @@ export function startClients(options: ClientsOptions): Clients {
   };
   close();
   const underWay = new Set<Promise<void>>();
+  let claimingUntil = 0;
   const hear = (answer: Answer) => void answers.push(answer);
   const shared = createOperations({ gateways, ledger, hear });
 
@@ -52,13 +56,14 @@ export function startClients(options: ClientsOptions): Clients {
     const random = seeded(seed * 1_000 + 500 + number);
     const client = shared.client(number, random);
     for (await gate; !stopping.signal.aborted; await gate) {
-      const operation = client.next().catch((error: unknown) => {
+      const claiming = Date.now() < claimingUntil;
+      const operation = (claiming ? client.claim() : client.next()).catch((error: unknown) => {
         surprises.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
       });
       underWay.add(operation);
       await operation;
       underWay.delete(operation);
-      await pause(random() * 2 * thinkMs);
+      await pause(random() * 2 * (claiming ? claimingMs : thinkMs));
     }
   }
 
@@ -79,6 +84,9 @@ export function startClients(options: ClientsOptions): Clients {
     resume: () => open(),
     forget() {
       answers = [];
+    },
+    claimFor(milliseconds) {
+      claimingUntil = Date.now() + milliseconds;
     },
     beginAnew(which) {
       for (const client of subscribed) if (which(client)) client.beginAnew();

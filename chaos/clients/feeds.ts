@@ -109,7 +109,7 @@ export function startFeed(
     const codes = errors.map((error) => error.extensions?.code ?? 'NO CODE');
     if (codes.length === 0) return;
     if (codes.includes('HISTORY_CHANGED')) cursor = undefined;
-    const response = { data: null, codes, message: errors[0]?.message, position: undefined };
+    const response = { data: null, codes, message: errors[0]?.message, position: undefined, held: 0 };
     hear({ client: name, asked: { kind: 'feed' }, demanded: undefined, askedAt, toldAt: Date.now(), response });
   }
 

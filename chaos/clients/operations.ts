@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { valueAt } from '../claims.ts';
 import { acknowledge, type Ledger, type LedgerEntry } from '../ledger.ts';
 import { ask, type Request, type Response } from './ask.ts';
 import { type Answer, type Asked, positionOf, type Token } from './told.ts';
@@ -6,6 +7,8 @@ import { type Answer, type Asked, positionOf, type Token } from './told.ts';
 export interface Client {
   /** One random operation. When this resolves, the client has the response. */
   next(): Promise<void>;
+  /** Claims a unique value, which may be taken. */
+  claim(): Promise<void>;
 }
 
 export interface OperationsOptions {
@@ -28,6 +31,9 @@ const writing = (selection: string) => `mutation ($input: MoveInput!, $key: Stri
 const write = writing('');
 // Faults also hit the reads of a payload. The command is written then, and the client must not be told otherwise.
 const writeAndRead = writing('query { balancesAggregate { count } }');
+const claimed = `mutation ($input: ClaimInput!, $key: String) {
+  claim(input: $input, idempotencyKey: $key) { position }
+}`;
 const writtenRow = `query ($streamId: ID!, $streamPosition: Int!) {
   journal(streamId: $streamId, streamPosition: $streamPosition) { append position }
 }`;
@@ -49,7 +55,12 @@ const retryMs = 100;
 const accounts = 300;
 const hotAccounts = 5;
 /** With these codes nothing was written; all other errors leave it open. */
-const nothingWritten = new Set(['DATABASE_UNAVAILABLE', 'CONCURRENCY_CONFLICT', 'STREAM_LOCKED', 'HISTORY_CHANGED']);
+const nothingWritten = new Set([
+  ...['DATABASE_UNAVAILABLE', 'CONCURRENCY_CONFLICT', 'STREAM_LOCKED', 'HISTORY_CHANGED'],
+  ...['COMMAND_REJECTED', 'UNIQUE_CHECK_UNAVAILABLE'],
+]);
+/** It would get the same response again. */
+const final = new Set(['CONCURRENCY_CONFLICT', 'COMMAND_REJECTED']);
 
 /** What clients do. They share the tokens of writes. */
 export function createOperations({ gateways, ledger, hear }: OperationsOptions) {
@@ -80,38 +91,48 @@ export function createOperations({ gateways, ledger, hear }: OperationsOptions) 
       const entry = ledger.begin(1_000 + number, [
         { family: 'account', streamId, types: movements.map(({ type }) => type) },
       ]);
-      // A client that gives up shows whether the last response that it got is true.
+      const { append } = entry;
+      const input = { accountId: streamId, append, movements };
+      const query = random() < 0.3 ? writeAndRead : write;
+      const data = await sent(entry, { kind: 'write', append }, query, input);
+      const payload = data?.move as { readonly position: string; readonly streamVersion: number } | null | undefined; // as selected
+      if (!payload) return;
+      const token = { text: payload.position, toldAt: entry.acknowledgedAt };
+      writes.push({ append, streamId, streamVersion: payload.streamVersion, token });
+      if (writes.length > keptWrites) writes.shift();
+    }
+
+    async function claim(): Promise<void> {
+      const claimId = `claim-${ledger.entries.length}`;
+      const entry = ledger.begin(1_000 + number, [{ family: 'claim', streamId: claimId, types: ['Claimed'] }]);
+      const { append } = entry;
+      const value = valueAt(append, random);
+      await sent(entry, { kind: 'claim', append, value }, claimed, { claimId, append, value });
+    }
+
+    /** Sends a command until its outcome is known. A client that gives up before shows whether the last response that it got is true. */
+    async function sent(entry: LedgerEntry, asked: Asked, query: string, input: object): Promise<Response['data']> {
       const insists = random() < 0.75;
-      const request = {
-        query: random() < 0.3 ? writeAndRead : write,
-        variables: {
-          input: { accountId: streamId, append: entry.append, movements },
-          key: `client append ${entry.append}`,
-        },
-      };
+      const request = { query, variables: { input, key: `client append ${entry.append}` } };
       const end = Date.now() + longestWriteMs;
       while (Date.now() < end) {
         const sentAt = Date.now();
-        const response = await told({ kind: 'write', append: entry.append }, request, undefined);
-        const done = settled(entry, streamId, response, sentAt);
-        if (done || !insists) return;
+        const response = await told(asked, request, undefined);
+        if (settled(entry, response, sentAt) || !insists) return response.data;
         await pause(retryMs);
       }
       throw new Error(`${name} got no response to append ${entry.append} for ${longestWriteMs} ms`);
     }
 
-    function settled(entry: LedgerEntry, streamId: string, { data, codes }: Response, sentAt: number): boolean {
-      const payload = data?.move as { readonly position: string; readonly streamVersion: number } | null | undefined; // as selected
+    function settled(entry: LedgerEntry, { data, codes }: Response, sentAt: number): boolean {
+      const payload = (data?.move ?? data?.claim) as { readonly position: string } | null | undefined; // as selected
       if (payload) {
         acknowledge(entry, [positionOf(payload.position)], sentAt);
-        const token = { text: payload.position, toldAt: entry.acknowledgedAt };
-        writes.push({ append: entry.append, streamId, streamVersion: payload.streamVersion, token });
-        if (writes.length > keptWrites) writes.shift();
         return true;
       }
       if (!codes.every((code) => nothingWritten.has(code))) entry.outcome = 'unknown';
       else if (entry.outcome === 'under way') entry.outcome = 'refused';
-      return codes.includes('CONCURRENCY_CONFLICT');
+      return codes.some((code) => final.has(code));
     }
 
     async function readsWhatWasWritten(): Promise<void> {
@@ -131,11 +152,13 @@ export function createOperations({ gateways, ledger, hear }: OperationsOptions) 
     return {
       async next() {
         const draw = random();
-        if (draw < 0.4) await writes_();
+        if (draw < 0.35) await writes_();
+        else if (draw < 0.4) await claim();
         else if (draw < 0.65) await readsWhatWasWritten();
         else if (draw < 0.95) await readsAnAccount();
         else await told({ kind: 'sums' }, { query: sums }, seen);
       },
+      claim,
     };
   }
 

@@ -22,6 +22,8 @@ export interface Answer {
 export type Asked =
   /** A mutation: the append of the ledger that it makes. */
   | { readonly kind: 'write'; readonly append: number }
+  /** A mutation that claims a unique value. */
+  | { readonly kind: 'claim'; readonly append: number; readonly value: string }
   /** The journal's row of an acknowledged append, by the position of its last event in its stream. */
   | { readonly kind: 'written row'; readonly append: number }
   /** All rows and their aggregate. */

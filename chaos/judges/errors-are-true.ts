@@ -15,6 +15,8 @@ const explained = new Set([
 ]);
 /** Only a write can have an unknown outcome, or be refused because of its stream. */
 const ofWrites = new Set(['OUTCOME_UNKNOWN', 'PARTLY_DONE', 'STREAM_LOCKED', 'CONCURRENCY_CONFLICT']);
+/** Whether the value is taken is judged elsewhere. */
+const ofClaims = new Set(['COMMAND_REJECTED', 'UNIQUE_CHECK_UNAVAILABLE']);
 /** After these, clients send an operation again. */
 const undone = new Set(['DATABASE_UNAVAILABLE', 'OUTCOME_UNKNOWN', 'STREAM_LOCKED', 'CONCURRENCY_CONFLICT']);
 
@@ -28,9 +30,11 @@ export const errorsAreTrue: Judge = {
         const where = `${client} (${asked.kind}${demanded ? ` at ${positionOf(demanded.text)}` : ''}) got ${code}`;
         // A stopping process refuses new requests.
         if (code === 'RATE_LIMITED' && response.message?.startsWith('This process is stopping.')) return [];
+        if (asked.kind === 'claim' && ofClaims.has(code)) return [];
         if (!explained.has(code)) return [`${where}: ${response.message}`];
-        if (ofWrites.has(code) && asked.kind !== 'write') return [`${where}, but did not write`];
-        if (undone.has(code) && asked.kind === 'write' && response.data?.move) return [`${where}, but it was written`];
+        if (ofWrites.has(code) && asked.kind !== 'write' && asked.kind !== 'claim')
+          return [`${where}, but did not write`];
+        if (undone.has(code) && (response.data?.move || response.data?.claim)) return [`${where}, but it was written`];
         if (code === 'HISTORY_CHANGED' && ledger.cuts.every(({ from }) => toldAt < from))
           return [`${where}, but no tail was lost`];
         return [];

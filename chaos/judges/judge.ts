@@ -7,6 +7,7 @@ import type { FailOver } from '../fail-overs.ts';
 import type { HeldStream } from '../held-streams.ts';
 import type { Ledger } from '../ledger.ts';
 import type { StoreOutage } from '../store-faults.ts';
+import type { Trials } from '../trials/trials.ts';
 
 /** A database of read models. */
 export interface JudgedStore {
@@ -34,6 +35,7 @@ export interface Evidence {
   /** Those while no other fault was active. */
   readonly storeOutages: readonly StoreOutage[];
   readonly heldStreams: readonly HeldStream[];
+  readonly trials: Trials;
 }
 
 /** Checks one promise. */

@@ -5,7 +5,7 @@ import type { Judge } from './judge.ts';
 /** What clients get if what they ask for does not respond. */
 const failures = new Set(['DATABASE_UNAVAILABLE', 'OUTCOME_UNKNOWN', 'NETWORK']);
 /** Of what the log's database answers alone. */
-const ofTheLog: ReadonlySet<Answer['asked']['kind']> = new Set(['write', 'sums', 'account']);
+const ofTheLog: ReadonlySet<Answer['asked']['kind']> = new Set(['write', 'claim', 'sums', 'account']);
 
 export const storeOutagesStopNothingElse: Judge = {
   name: 'store-outages-stop-nothing-else',

@@ -8,6 +8,7 @@ import { expectation } from '../../chaos/expectation.ts';
 import { judges } from '../../chaos/judges/all.ts';
 import type { Evidence } from '../../chaos/judges/judge.ts';
 import { acknowledge, createLedger, type Ledger } from '../../chaos/ledger.ts';
+import { noTrials } from '../../chaos/trials/trials.ts';
 import { globalPosition } from '../../src/events/global-position.ts';
 import type { RecordedEvent } from '../../src/index.ts';
 
@@ -80,6 +81,7 @@ async function found(changed: Partial<Evidence>): Promise<readonly string[]> {
     boundMs: { kill: 0, stall: 0, 'cut off': 0 },
     storeOutages: [],
     heldStreams: [],
+    trials: noTrials(),
     ...changed,
   };
   const all: string[] = [];
@@ -108,7 +110,7 @@ function answer(asked: Asked, { data = null, codes = [], position, demanded, ask
     demanded: demanded && { text: demanded[0], toldAt: demanded[1] },
     askedAt,
     toldAt: askedAt + 1,
-    response: { data, codes, message: codes[0], position },
+    response: { data, codes, message: codes[0], position, held: 0 },
   };
 }
 

@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apart, declaredInStores } from '../../chaos/apart.ts';
 import { type AuditedStep, installAudit } from '../../chaos/audit.ts';
+import type { Answer } from '../../chaos/clients/told.ts';
 import { families } from '../../chaos/domain.ts';
 import { draftAppend } from '../../chaos/drafts.ts';
 import { readEvidence } from '../../chaos/evidence.ts';
@@ -11,6 +12,7 @@ import type { Evidence } from '../../chaos/judges/judge.ts';
 import { createLedger } from '../../chaos/ledger.ts';
 import { dispatch, reactorsOf } from '../../chaos/reactors.ts';
 import { appendDraft } from '../../chaos/traffic.ts';
+import { noTrials } from '../../chaos/trials/trials.ts';
 import { createRefold, defineConfig, type Refold } from '../../src/index.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
@@ -59,7 +61,7 @@ beforeAll(async () => {
     { name: apart, db: store },
   ];
   evidence = await readEvidence(
-    { db, databases, log, ledger, clients, options, storeOutages: [], heldStreams: [] },
+    { db, databases, log, ledger, clients, options, storeOutages: [], heldStreams: [], trials: noTrials() },
     [],
   );
 });
@@ -69,6 +71,9 @@ afterAll(async () => {
   await storeDatabase.drop();
   await database.drop();
 });
+
+const oneOwner =
+  'a unique value has one owner in the log, and whoever is told that a value is taken finds its owner there';
 
 async function caughtUp(refold: Refold): Promise<void> {
   const horizon = await refold.log.horizon();
@@ -278,6 +283,78 @@ describe('judges find', () => {
     const stoodStill = { ...held, others: 2, longestPauseMs: 2_900 };
     expect(Object.values(await found({ heldStreams: [held, stoodStill] })).flat()).toEqual([
       'while account-9 was held for 3000 ms, 2 appends to others were acknowledged, and none for 2900 ms',
+    ]);
+  });
+
+  test('a unique value with two owners', async () => {
+    const [first] = evidence.events;
+    if (!first) throw new Error('there are events');
+    const claimed = { ...first, family: 'claim', payload: { append: 0, part: 0, value: 'ada' } };
+    expect(Object.values(await found({ events: [...evidence.events, claimed, claimed] })).flat()).toContain(
+      "'ada' has 2 owners",
+    );
+  });
+
+  test('a client who was told that a value is taken, which nobody else has', async () => {
+    const [first] = evidence.events;
+    if (!first) throw new Error('there are events');
+    const refused = (append: number): Answer => ({
+      client: 'client 1',
+      asked: { kind: 'claim', append, value: 'ada' },
+      demanded: undefined,
+      askedAt: 1_000,
+      toldAt: 1_001,
+      response: {
+        data: null,
+        codes: ['COMMAND_REJECTED'],
+        message: `'value' is already taken.`,
+        position: undefined,
+        held: 0,
+      },
+    });
+    const lie = "client 1 was told that 'ada' is taken, and nobody else has it: 'value' is already taken.";
+    const lies = async (changed: Partial<Evidence>) =>
+      Object.values(await found(changed))
+        .flat()
+        .filter((text) => text.includes('is taken'));
+    expect(await found({ answers: [refused(7)] })).toEqual({ [oneOwner]: [lie] });
+    const events = [...evidence.events, { ...first, family: 'claim', payload: { append: 7, part: 0, value: 'ada' } }];
+    expect(await lies({ events, answers: [refused(8)] })).toEqual([]);
+    expect(await lies({ events, answers: [refused(7)] })).toEqual([lie]); // its own
+    // Its owner may have been lost.
+    const { entries, begin, cut, count } = evidence.ledger;
+    const ledger = { entries, begin, cut, count, cuts: [{ from: 900, to: 1_100, head: 5n }] };
+    expect(await lies({ answers: [refused(7)], ledger })).toEqual([]);
+  });
+
+  test('an answer that lacks an event and looks fresh, has it and is named as held, or is older than demanded', async () => {
+    const fresh = { what: 'the row', lacksEvent: false, saysSo: false, isList: false, isOlder: false };
+    const heldAnswers = [
+      fresh,
+      { ...fresh, lacksEvent: true, saysSo: true },
+      { ...fresh, saysSo: true, isList: true }, // because of another row
+    ];
+    expect(await found({ trials: { ...noTrials(), heldAnswers } })).toEqual({});
+    const wrong = [
+      { ...fresh, lacksEvent: true },
+      { ...fresh, lacksEvent: true, isList: true },
+      { ...fresh, saysSo: true },
+      { ...fresh, lacksEvent: true, saysSo: true, isOlder: true },
+    ];
+    expect(Object.values(await found({ trials: { ...noTrials(), heldAnswers: wrong } })).flat()).toEqual([
+      'the row lacks its event and looks fresh',
+      'the row lacks its event and looks fresh',
+      'the row has its event and is named as held',
+      'the row is older than its event',
+    ]);
+  });
+
+  test('a slow event that cost its process what it owned', async () => {
+    const slow = { slowMs: 3_000, owned: ['journal@1/0 in apart', 'balance@1/0 in default'], lost: [] };
+    expect(await found({ trials: { ...noTrials(), slowEvents: [slow] } })).toEqual({});
+    const lost = { ...slow, lost: ['balance@1/0 in default'] };
+    expect(Object.values(await found({ trials: { ...noTrials(), slowEvents: [lost] } })).flat()).toEqual([
+      'while an event took 3000 ms, its process lost balance@1/0 in default of journal@1/0 in apart, balance@1/0 in default',
     ]);
   });
 });

@@ -1,0 +1,59 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ReadStore } from '../../src/store/read-store.ts';
+import { account, journal } from '../domain.ts';
+import { appendDraft } from '../traffic.ts';
+import type { World } from '../world.ts';
+
+/** An event whose fold blocked a process for longer than its lease, while no other fault was active. */
+export interface SlowEvent {
+  readonly slowMs: number;
+  /** What the process owned when it began, and what of it had another epoch just before the event was folded. */
+  readonly owned: readonly string[];
+  readonly lost: readonly string[];
+}
+
+const beforeItsEndMs = 200;
+
+/** Appends it, and watches the process that folds it. At rest, everything has to be past it. Returns a line about the result. */
+export async function foldSlowly(world: World, slowMs: number): Promise<string> {
+  const { stores, log, ledger, trials } = world;
+  const streamId = `slow-${ledger.entries.length}`;
+  const events = (append: number) => [
+    { type: 'Credited' as const, payload: { append, part: 0, amount: '1', slowMs: Math.round(slowMs) } },
+  ];
+  const append = ledger.entries.length;
+  await appendDraft(log, ledger, -1, { parts: [{ family: account, streamId, events }], exact: false, keyed: true });
+  const position = ledger.entries[append]?.positions.at(-1);
+  if (position === undefined) return 'not appended';
+  const databases = [stores.stores.home, ...stores.stores.apart];
+  const read = async () => (await Promise.all(databases.map(readUnits))).flat();
+  await pause(slowMs / 3); // it is at work by then
+  const before = await read();
+  await pause((slowMs * 2) / 3 - beforeItsEndMs); // while it is blocked, it can't release anything either
+  const after = new Map((await read()).map((unit) => [unit.id, unit]));
+  const slow = before.find(
+    ({ id, name }) => name === journal.name && (after.get(id)?.checkpoint ?? position) < position,
+  );
+  if (!slow?.owner) return `at ${position}, not folded alone`;
+  const owned = before.filter(({ owner }) => owner === slow.owner);
+  const lost = owned.filter(({ id, epoch }) => after.get(id)?.epoch !== epoch).map(({ id }) => id);
+  trials.slowEvents.push({ slowMs, owned: owned.map(({ id }) => id), lost });
+  return `at ${position}, by ${slow.owner}, which owned ${owned.length} and lost ${lost.length}`;
+}
+
+interface Unit {
+  readonly id: string;
+  readonly name: string;
+  readonly owner: string | null;
+  readonly epoch: bigint;
+  readonly checkpoint: bigint;
+}
+
+function readUnits({ name: store, db }: ReadStore): Promise<readonly Unit[]> {
+  return db.query<Unit>({
+    text: `
+      select name || '@' || version || '/' || partition || ' in ' || $1 as id, name, owner, epoch, checkpoint
+      from refold.processors`,
+    values: [store],
+  });
+}
