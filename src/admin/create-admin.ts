@@ -14,6 +14,7 @@ import { hidesKey } from '../projections/declaration/hidden-values.ts';
 import { createActions } from '../runtime/actions/actions.ts';
 import type { InspectedApplication } from '../runtime/inspection/application.ts';
 import { auditAsCsv } from '../runtime/inspection/audit-log.ts';
+import { readTakenBy } from '../runtime/inspection/letters.ts';
 import { createOverviewReader } from '../runtime/inspection/overview.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { type OperatorStores, openOperatorStores } from '../runtime/stores/operator-stores.ts';
@@ -113,7 +114,12 @@ export function createAdmin(parts: AdminParts): Admin {
     logging: false, // the mask logs
     maskedErrors: { maskError: createAdminErrorMask(logger, databases.stores.apart), errorMessage: '' },
     plugins: [...limitPlugins(limits)],
-    context: ({ caller }) => ({ caller, services, events: eventLoader(services) }),
+    context: ({ caller }) => ({
+      caller,
+      services,
+      events: eventLoader(services),
+      takenBy: new DataLoader((letters) => readTakenBy(application, letters)),
+    }),
   });
   const streams = new Set<ServerResponse>();
   const operate = (req: IncomingMessage, res: ServerResponse, caller: Caller) => {

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { defineProjection, t } from '../../src/index.ts';
+import { runCliHere } from '../support/cli-here.ts';
 import { account } from '../support/sample-domain.ts';
 import { until } from '../support/until.ts';
-import { type AdminUnderTest, startAdmin } from './admin-under-test.ts';
+import { type AdminUnderTest, startAdmin, tokens } from './admin-under-test.ts';
 
 /** Stops at the second account of an owner. */
 const owners = defineProjection({
@@ -30,7 +31,31 @@ afterAll(() => admin.close());
 const list = `query ($filter: DeadLetterFilter) {
   deadLetters(filter: $filter) { items { id of position eventType streamId key attempts error { message } } next }
 }`;
+const remote = (line: string) =>
+  runCliHere([...line.split(' '), '--remote', admin.refold.url ?? ''], { REFOLD_REMOTE_TOKEN: tokens.all });
 const lettersOf = async (filter: object = {}) => (await admin.data(list, { filter })).deadLetters.items;
+
+test('the event that a version has stopped at is counted in groups, shows the rows that have its values, and is retried', async () => {
+  const groups = `{ deadLetterGroups(by: [ERROR, EVENT, STREAM]) { items { error eventType streamId count waiting firstPosition } visited next } }`;
+  expect((await admin.data(groups)).deadLetterGroups).toEqual({
+    items: [
+      {
+        ...{ eventType: 'Opened', streamId: 'b', count: 1, waiting: 0, firstPosition: '2' },
+        error: expect.stringContaining("its 'owner' is already taken by another row"),
+      },
+    ],
+    visited: 1,
+    next: null,
+  });
+  const { deadLetters } = await admin.data('{ deadLetters { items { takenBy } } }');
+  expect(deadLetters.items).toEqual([{ takenBy: [['a']] }]);
+  expect((await remote('dead-letters list owner@1')).stdout).toContain('Now its unique values are those of ["a"].');
+  expect(await remote('dead-letters retry owner@1 --reason agreed')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('A processor that had stopped continues.'),
+  });
+  await until(async () => (await admin.refold.status())[0]?.processor === 'stopped');
+});
 
 test('the event that a version has stopped at is listed like a dead letter, and a discard lets the version continue', async () => {
   const listed = await lettersOf();
@@ -61,6 +86,20 @@ test('the event that a version has stopped at is listed like a dead letter, and 
     discarded: 1,
   });
   await until(async () => (await admin.refold.status())[0]?.lag === 0n);
+  expect(await lettersOf()).toEqual([]);
+  const { data } = await admin.refold.graphql('{ owners { nodes { accountId } } }');
+  expect(data).toEqual({ owners: { nodes: [{ accountId: 'a' }, { accountId: 'c' }] } });
+});
+
+test('the event that a rebuild has stopped at is listed as well, and a discard lets the rebuild end', async () => {
+  for (const line of ['dead-letters recall owner@1', 'rebuild owner@1 --detach'])
+    expect(await remote(`${line} --reason agreed`)).toMatchObject({ code: 0 });
+  await until(async () => (await lettersOf()).length > 0);
+  expect(await lettersOf()).toMatchObject([{ id: 'owner@1:0', of: 'owner@1', position: '2', streamId: 'b' }]);
+  expect((await admin.refold.status())[0]).toMatchObject({ processor: 'running', rebuild: { status: 'stopped' } });
+  const { code } = await remote('dead-letters discard owner@1 --reason agreed');
+  expect(code).toBe(0);
+  await until(async () => (await admin.refold.status())[0]?.rebuild === null);
   expect(await lettersOf()).toEqual([]);
   const { data } = await admin.refold.graphql('{ owners { nodes { accountId } } }');
   expect(data).toEqual({ owners: { nodes: [{ accountId: 'a' }, { accountId: 'c' }] } });

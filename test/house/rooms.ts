@@ -143,7 +143,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   'runtime/inspection': {
     purpose: 'what operators look at: versions, rows, events and dead letters, in bounded parts',
-    uses: ['activation', 'monitoring', 'reactors', 'reads', 'stores', 'versions'],
+    uses: ['activation', 'dead-letters', 'monitoring', 'reactors', 'reads', 'stores', 'versions'],
   },
   'runtime/actions': {
     purpose: 'what operators do, each action with a preview by the same code',

@@ -27,6 +27,17 @@ export function uniqueOwner({
   });
 }
 
+/** Which of the first two versions hold the rule, and what they do with events that they can't fold. */
+export interface UniqueRule {
+  readonly begins: 1 | 2;
+  readonly onError: 'stop' | 'dead-letter';
+}
+
+/** Two versions of {@link uniqueOwner}. */
+export function uniqueOwners({ begins, onError }: UniqueRule) {
+  return [uniqueOwner({ unique: begins === 1, onError }), uniqueOwner({ version: 2, onError })] as const;
+}
+
 interface UniqueOwnerOptions {
   readonly version: number;
   readonly unique: boolean;

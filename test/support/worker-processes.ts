@@ -7,6 +7,7 @@ import type { Placement } from '../../src/config/read-store-options.ts';
 import type { RuntimeOptions } from '../../src/config/runtime-options.ts';
 import { bundledProgram } from './bundled-program.ts';
 import type { Release } from './releases.ts';
+import type { UniqueRule } from './unique-domain.ts';
 
 /** The options of a worker process, beside the sample domain. */
 export interface WorkerProcessOptions {
@@ -33,6 +34,8 @@ export interface WorkerProcessOptions {
   readonly writers?: number;
   /** For a program that writes: the highest version that it declares. @default 1 */
   readonly upTo?: number;
+  /** For a program that claims unique values: its versions. */
+  readonly rule?: UniqueRule;
   /** The release of the hotel. @default 3 */
   readonly hotel?: 1 | 2 | 3;
   /** For a program that serves clients, or maintains what they see. */

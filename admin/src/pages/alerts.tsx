@@ -4,9 +4,13 @@ import { Notice } from '../parts/marks.tsx';
 import { LastKnown, StoresAway } from '../parts/stores.tsx';
 
 /** What an operator must know before anything else. */
-export function Alerts({ overview: { stalls, lostOwners, stores } }: { readonly overview: OverviewPartsFragment }) {
+export function Alerts({
+  overview: { stalls, viewsBehind, lostOwners, stores },
+}: {
+  readonly overview: OverviewPartsFragment;
+}) {
   const away = stores.flatMap(({ name, isAway }) => (isAway ? [name] : []));
-  if (stalls.length + lostOwners.length + away.length === 0) return null;
+  if (stalls.length + viewsBehind.length + lostOwners.length + away.length === 0) return null;
   return (
     <div class="alerts">
       <StoresAway names={away} />
@@ -19,6 +23,11 @@ export function Alerts({ overview: { stalls, lostOwners, stores } }: { readonly 
         </Notice>
       ))}
       {stalls.length > 3 && <p>{stalls.length - 3} more sessions hold it back.</p>}
+      {viewsBehind.map((text) => (
+        <Notice key={text} tone="quiet" title="A view is behind.">
+          {text}
+        </Notice>
+      ))}
       {lostOwners.map(({ name, units, seconds }) => (
         <Notice
           key={name}

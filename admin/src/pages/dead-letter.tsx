@@ -37,6 +37,10 @@ export function LetterDialog({ letter, onDone, onClose }: LetterDialogProps) {
           { name: 'Attempts', value: number(letter.attempts) },
           { name: 'Stored', value: <Time at={letter.at} /> },
           !!detail && { name: 'Blocked behind it', value: count(detail.blocked) },
+          !!detail?.takenBy?.length && {
+            name: 'Rows with its unique values',
+            value: <code>{detail.takenBy.map(keyText).join(', ')}</code>,
+          },
         ]}
       />
       {letter.error ? (

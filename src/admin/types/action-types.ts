@@ -262,6 +262,10 @@ Outcome.implement({
     }),
     discarded: t.int({ nullable: true, resolve: ({ discarded }) => discarded ?? null }),
     left: t.int({ nullable: true, resolve: ({ left }) => left ?? null }),
+    continues: t.boolean({
+      description: 'For dead letters: whether a processor that had stopped continues.',
+      resolve: ({ continues }) => continues ?? false,
+    }),
     next: t.exposeString('next', {
       nullable: true,
       description: 'For dead letters: `after` for the next run; null if all that match were visited.',

@@ -1,8 +1,10 @@
 import SchemaBuilder from '@pothos/core';
 import type DataLoader from 'dataloader';
 import type { GlobalPosition } from '../../events/global-position.ts';
+import type { RowKey } from '../../projections/projection/projection.ts';
 import type { Actions } from '../../runtime/actions/actions.ts';
 import type { InspectedApplication } from '../../runtime/inspection/application.ts';
+import type { InspectedLetter } from '../../runtime/inspection/letters.ts';
 import type { Overview, OverviewReader } from '../../runtime/inspection/overview.ts';
 import type { ReactorOperations } from '../../runtime/reactors/reactor-operations.ts';
 import { scalars } from '../../schema/builder/scalars.ts';
@@ -34,6 +36,8 @@ export interface AdminContext {
   readonly services: AdminServices;
   /** Events by position, read together for all fields of an operation. */
   readonly events: DataLoader<GlobalPosition, StoredEvent | null>;
+  /** The rows that have the unique values of a dead letter, read together as well. */
+  readonly takenBy: DataLoader<InspectedLetter, readonly RowKey[] | null>;
 }
 
 // The texts of numbers that JavaScript cannot hold exactly are checked by the scalars.

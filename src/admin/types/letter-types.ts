@@ -40,6 +40,14 @@ DeadLetter.implement({
       nullable: true,
       description: 'Null if it only waits behind an earlier one.',
     }),
+    takenBy: t.field({
+      type: ['JSON'],
+      nullable: true,
+      description:
+        'The keys of the rows that have the unique values which it claims, as they are now. Null if they are not known, or without the right `data` if they are hidden.',
+      resolve: (letter, _args, { caller, services, takenBy }) =>
+        caller.rights.has('data') || !services.hidesKeys(letter.source.of) ? takenBy.load(letter) : null,
+    }),
     attempts: t.expose('attempts', { type: 'Int' }),
     at: t.expose('at', { type: 'DateTime' }),
     requested: t.expose('requested', {

@@ -187,6 +187,12 @@ Overview.implement({
       description: 'Sessions that hold back the horizon, the worst first. At most 20.',
       resolve: ({ stalls }) => [...stalls],
     }),
+    viewsBehind: t.field({
+      type: ['String'],
+      description:
+        'Sentences about SQL views that do not show the version that answers yet, because somebody reads them.',
+      resolve: ({ viewsBehind }) => [...viewsBehind],
+    }),
     appendsPerSecond: t.expose('appendsPerSecond', {
       type: 'Float',
       description: 'Events appended per second in the last minute.',

@@ -8,6 +8,7 @@ import { type Discard, listDiscards } from '../../store/processors/discards.ts';
 import { readStoppedAt } from '../../store/processors/stopped-processors.ts';
 import { declaredVersion } from '../shared/declared-version.ts';
 import { integer, json } from '../shared/format.ts';
+import { takenByText } from '../shared/letter-texts.ts';
 import type { Operation } from '../shared/open-operation.ts';
 import { listOfStores } from '../shared/store-texts.ts';
 import { textTable } from '../shared/text-table.ts';
@@ -76,11 +77,6 @@ export async function expectReactor(config: Config, { reactors }: Operation, nam
       ? ` It is a projection; name a version of it: ${versions.join(' or ')}.`
       : `${closest(name, [...known, ...config.projections.map(({ id }) => id)])} A version is written like cart_summary@2.`;
   throw new RefoldError('INVALID_CONFIG', `There is no reactor '${name}'.${wayOut}`);
-}
-
-function takenByText(takenBy: ListedLetter['takenBy']): string {
-  if (!takenBy) return '';
-  return ` Now its unique values are those of ${takenBy.map((key) => JSON.stringify(key)).join(' and ')}.`;
 }
 
 async function lettersOf(

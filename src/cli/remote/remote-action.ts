@@ -12,6 +12,7 @@ export interface RemoteOutcome {
   readonly folded: number | null;
   readonly discarded: number | null;
   readonly left: number | null;
+  readonly continues: boolean;
   readonly next: string | null;
 }
 
@@ -31,7 +32,7 @@ const preview = `query Preview($action: ActionInput!) {
   me { name }
 }`;
 const run = `mutation Run($action: ActionInput!, $digest: String!, $reason: String!) {
-  run(action: $action, digest: $digest, reason: $reason) { action summary folded discarded left next }
+  run(action: $action, digest: $digest, reason: $reason) { action summary folded discarded left continues next }
 }`;
 
 export type ActionArguments = RemoteArguments & { readonly reason: string | undefined };

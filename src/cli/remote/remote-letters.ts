@@ -1,6 +1,7 @@
 import { RefoldError } from '../../errors.ts';
 import { typedValues } from '../../projections/projection/given-key.ts';
 import { integer } from '../shared/format.ts';
+import { takenByText } from '../shared/letter-texts.ts';
 import { warnOfStoresAway } from '../shared/store-texts.ts';
 import { textTable } from '../shared/text-table.ts';
 import { type ActionArguments, act, runAction } from './remote-action.ts';
@@ -17,11 +18,12 @@ interface RemoteLetter {
   readonly key: unknown;
   readonly attempts: number;
   readonly error: { readonly message: string; readonly stack: string | null } | null;
+  readonly takenBy: readonly unknown[] | null;
 }
 
 const lettersQuery = `query Letters($of: ID, $first: Int, $after: String) {
   deadLetters(filter: { of: $of }, first: $first, after: $after) {
-    items { id of position eventType streamId key attempts at error { message stack } }
+    items { id of position eventType streamId key attempts at error { message stack } takenBy }
     next
     storesAway
   }
@@ -39,14 +41,14 @@ export async function remoteLetters(args: RemoteArguments, of: string | undefine
   console.log(
     textTable(
       ['of', 'position', 'event', 'stream', 'row or key', 'attempts', 'error'],
-      items.map(({ of: name, position, eventType, streamId, key, attempts, error }) => [
+      items.map(({ of: name, position, eventType, streamId, key, attempts, error, takenBy }) => [
         name,
         integer(BigInt(position)),
         eventType,
         streamId,
         key === null ? '?' : typeof key === 'string' ? key : JSON.stringify(key),
         String(attempts),
-        error?.message ?? '(waits behind an earlier one)',
+        `${error?.message ?? '(waits behind an earlier one)'}${takenByText(takenBy)}`,
       ]),
     ),
   );
@@ -102,18 +104,19 @@ export async function remoteRedeliver(args: LetterArguments, what: 'retry' | 'di
   const api = openRemote(args.remote);
   const name = what === 'retry' ? 'retryDeadLetters' : 'discardDeadLetters';
   const chosen = args.key === undefined ? { filter: { of: args.version } } : { ids: await idsOf(api, args, args.key) };
-  const total = { folded: 0, discarded: 0, left: 0 };
+  const total = { folded: 0, discarded: 0, left: 0, continues: false };
   for (let after: string | null = null; ; ) {
     const outcome = await runAction(api, args, { [name]: { ...chosen, ...(after === null ? {} : { after }) } });
     total.folded += outcome.folded ?? 0;
     total.discarded += outcome.discarded ?? 0;
     total.left += outcome.left ?? 0;
+    total.continues ||= outcome.continues;
     if (!args.json) console.log(outcome.summary);
     after = outcome.next;
     if (after === null) break;
   }
   // A reactor's owner does it later, so its outcome has no figures.
-  if (args.version.includes('@') && total.folded + total.discarded === 0) process.exitCode = 1;
+  if (args.version.includes('@') && total.folded + total.discarded === 0 && !total.continues) process.exitCode = 1;
   if (args.json) console.log(JSON.stringify(total, null, 2));
 }
 

@@ -42,6 +42,7 @@ interface Version {
 interface Overview {
   readonly head: string;
   readonly horizon: string;
+  readonly viewsBehind: readonly string[];
   readonly stalls: readonly { readonly text: string }[];
   readonly processes: readonly {
     readonly name: string;
@@ -59,7 +60,7 @@ interface Overview {
 
 const overviewQuery = `query Overview {
   overview {
-    at head horizon stalls { text } stores { name isAway versionCount } processes { name role versions } lostOwners { name units seconds }
+    at head horizon stalls { text } viewsBehind stores { name isAway versionCount } processes { name role versions } lostOwners { name units seconds }
     answers { projection version canary processes }
   }
 }`;
@@ -99,7 +100,7 @@ export async function remoteStatus(args: RemoteArguments & { readonly watch: boo
 }
 
 function toText(
-  { head, stalls, lostOwners, answers, processes }: Overview,
+  { head, stalls, viewsBehind, lostOwners, answers, processes }: Overview,
   versions: readonly Version[],
   storesAway: readonly string[],
 ): string {
@@ -110,6 +111,7 @@ function toText(
     `The log ends at position ${integer(BigInt(head))}.`,
     ...versions.flatMap(notesOf),
     ...stalls.map(({ text }) => text),
+    ...viewsBehind,
     ...lostOwners.map(
       ({ name, units, seconds }) =>
         `${name} owns ${integer(units)} of these and sent its last heartbeat ${seconds === null ? 'long' : duration(seconds)} ago.`,

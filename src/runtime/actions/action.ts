@@ -108,6 +108,8 @@ export interface Done {
   readonly folded?: number;
   readonly discarded?: number;
   readonly left?: number;
+  /** Whether a processor that had stopped continues. */
+  readonly continues?: boolean;
   readonly next?: LetterPlace | null;
 }
 

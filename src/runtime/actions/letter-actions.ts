@@ -147,6 +147,7 @@ async function redeliver(
   return {
     summary: `${number} dead letters ${verb}, ${total.left} left.${continues ? ' A processor that had stopped continues.' : ''}${next ? ' There are more: run it again.' : ''}`,
     ...total,
+    continues,
     next,
   };
 }

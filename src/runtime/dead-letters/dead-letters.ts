@@ -21,7 +21,7 @@ import {
   recallDiscards,
 } from '../../store/processors/discards.ts';
 import { lockPartitions } from '../../store/processors/partitions.ts';
-import { readStoppedAt, stoppedAtId } from '../../store/processors/stopped-processors.ts';
+import { readStoppedAt, retryStoppedRebuild, stoppedAtId } from '../../store/processors/stopped-processors.ts';
 import { recordOperation } from '../../store/registry/transitions.ts';
 import { isDistributed } from '../../store/statements/placed.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
@@ -42,7 +42,7 @@ export interface ListedLetter extends DeadLetter {
   readonly takenBy?: readonly RowKey[];
 }
 
-/** Returns the dead letters of a version's table, in log order, and the event that its processor has stopped at. */
+/** Returns the dead letters of a version's table, in log order, and the event that it or its rebuild has stopped at. */
 export async function listDeadLetters(options: DeadLetterOptions): Promise<ListedLetter[]> {
   const { db, projection } = options;
   const { id, name, version } = projection;
@@ -161,6 +161,7 @@ async function redeliver(
     );
     if (stopped && what === 'discard') await discardWhole(tx, log, discarding, stopped);
     const result = stopped ? withStopped(redelivered, what) : redelivered;
+    if (stopped) await retryStoppedRebuild(tx, name, version);
     await invalidateRows(tx, name, version);
     const outcome = `${result.folded} folded, ${result.discarded} discarded, ${result.left} left`;
     await recordOperation(

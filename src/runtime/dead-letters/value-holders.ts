@@ -18,7 +18,7 @@ const mostExamined = 200;
  */
 export async function holdersOfValues(
   options: Options,
-  letters: readonly DeadLetter[],
+  letters: readonly Pick<DeadLetter, 'position' | 'error'>[],
 ): Promise<ReadonlyMap<bigint, readonly RowKey[]>> {
   const { log, projection } = options;
   const holders = new Map<bigint, readonly RowKey[]>();

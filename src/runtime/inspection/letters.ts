@@ -1,4 +1,5 @@
 import { RefoldError } from '../../errors.ts';
+import { type RowKey, storedIn } from '../../projections/projection/projection.ts';
 import {
   type BrowsedLetter,
   countBlocked,
@@ -14,6 +15,7 @@ import {
 import type { Database } from '../../store/postgres/database.ts';
 import { type FoundInStores, readEachStore } from '../../store/read-store.ts';
 import { byVersion, currentCopies } from '../../store/registry/copies.ts';
+import { holdersOfValues } from '../dead-letters/value-holders.ts';
 import { copiesById } from '../versions/registries.ts';
 import {
   type BoundedCount,
@@ -192,6 +194,26 @@ export async function readLetter(application: Inspected, id: string): Promise<In
 export async function blockedBehind(letter: InspectedLetter): Promise<BoundedCount> {
   const { source } = letter;
   return boundedCount(await countBlocked(source.db, source, letter, countBound + 1));
+}
+
+/**
+ * The rows that have the unique values which each of these dead letters claims, as they are now; null for a reactor, and for a version that this
+ * process does not declare.
+ */
+export async function readTakenBy(
+  { config, log }: Pick<InspectedApplication, 'config' | 'log'>,
+  letters: readonly InspectedLetter[],
+): Promise<(readonly RowKey[] | null)[]> {
+  const found = new Map<InspectedLetter, readonly RowKey[]>();
+  for (const [source, ofSource] of Map.groupBy(letters, (letter) => letter.source)) {
+    const declared = config.projections.find(({ id }) => id === source.of);
+    if (!declared) continue;
+    const { readSchema } = config.database;
+    const options = { db: source.db, log, readSchema, projection: storedIn(declared, source.place) };
+    const holders = await holdersOfValues(options, ofSource);
+    for (const letter of ofSource) found.set(letter, holders.get(letter.position) ?? []);
+  }
+  return letters.map((letter) => found.get(letter) ?? null);
 }
 
 /** The opaque name of a dead letter. */

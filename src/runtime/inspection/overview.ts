@@ -7,9 +7,11 @@ import { type RunningProcess, readRunningDetails } from '../../store/ownership/l
 import { type LostOwner, readLostOwners } from '../../store/ownership/processes.ts';
 import { readThroughput, type Throughput } from '../../store/processors/runs.ts';
 import { type ReadStore, readEachStore } from '../../store/read-store.ts';
+import { readViewsBehind } from '../../store/tables/views-behind.ts';
 import { readStatusOfStores, type VersionStatus } from '../monitoring/status.ts';
 import { type ReactorStatus, readReactorStatus } from '../reactors/reactor-operations.ts';
 import { type AnsweringVersion, answeringVersions } from '../versions/answering-versions.ts';
+import { viewBehindText } from '../versions/follow-views.ts';
 import { type BoundedCount, boundedCount, countBound, type InspectedApplication } from './application.ts';
 import { byHealth, type Health, healthOf } from './health.ts';
 
@@ -51,6 +53,8 @@ export interface Overview {
   /** All read stores, that of the log first. */
   readonly stores: readonly InspectedStore[];
   readonly answers: readonly AnsweringVersion[];
+  /** Sentences about stable views that do not show the version that answers yet. */
+  readonly viewsBehind: readonly string[];
 }
 
 export interface InStore {
@@ -89,7 +93,7 @@ const mostLeases = 1000;
 const silentSeconds = 15;
 
 /** What the overview says of the whole database of a store, and not of its versions. */
-async function readStoreFacts({ name: store, db }: ReadStore) {
+async function readStoreFacts({ name: store, db }: ReadStore, readSchema: string) {
   return {
     store,
     throughputs: await readThroughput(db),
@@ -97,6 +101,7 @@ async function readStoreFacts({ name: store, db }: ReadStore) {
     lostOwners: (await readLostOwners(db, silentSeconds)).map((one) => ({ ...one, store })),
     leases: (await readLeases(db, mostLeases)).map((one) => ({ ...one, store })),
     connections: await readConnections(db),
+    viewsBehind: (await readViewsBehind(db, readSchema)).map((view) => viewBehindText(readSchema, view)),
   };
 }
 
@@ -106,7 +111,9 @@ export async function readOverview({ db, stores, log, config }: InspectedApplica
   const { versions: statuses } = status;
   // Nobody waits twice for a store.
   const silent = () => new Set([...(stores.silent?.() ?? []), ...status.away]);
-  const { found: facts, away } = await readEachStore({ ...stores, silent }, readStoreFacts);
+  const { found: facts, away } = await readEachStore({ ...stores, silent }, (store) =>
+    readStoreFacts(store, config.database.readSchema),
+  );
   const [home] = facts;
   if (!home) throw new TypeError('The store of the log responds, or the overview fails.'); // as `readEachStore` does
   const reactors = await readReactorStatus(db, log, countBound + 1);
@@ -152,6 +159,7 @@ export async function readOverview({ db, stores, log, config }: InspectedApplica
       lastKnown: null,
     })),
     answers,
+    viewsBehind: facts.flatMap((one) => one.viewsBehind),
   };
 }
 

@@ -19,9 +19,8 @@ import { registryLockKey } from '../../store/server/lock-keys.ts';
 import { checkPartitionHash } from '../../store/set-based/row-choice.ts';
 import { logOf } from '../../store/statements/statement.ts';
 import type { StoredDefinition } from '../../store/statements/stored-json.ts';
-import { dropLater, dropNever } from '../../store/tables/old-tables.ts';
+import { dropLater } from '../../store/tables/old-tables.ts';
 import { createReadSchema } from '../../store/tables/read-table.ts';
-import { moveViews } from '../../store/tables/stable-views.ts';
 import { deleteTableSnapshotsOf } from '../../store/tables/table-snapshots.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { expectVersion } from '../versions/expect-version.ts';
@@ -34,7 +33,7 @@ import {
   withOtherStores,
 } from '../versions/registries.ts';
 import { unreadNames } from '../versions/undeclared-events.ts';
-import { createVersionTables, dropVersionTable } from '../versions/version-tables.ts';
+import { createVersionTables, leaveTable } from '../versions/version-tables.ts';
 import { codeChangedMessage, endingRules, removedVersions, tableChangedMessage } from './changed-declaration.ts';
 import { checkSqlFold, declareVersions, expectReached, newVersion } from './declare-versions.ts';
 
@@ -239,21 +238,6 @@ async function compareVersion(
   if (development) {
     expectReached(projection, await readHead(logOf(tx)));
     await expectLeft(tx, projection);
-    await moveViews(tx, readSchema, [{ name, tableName: null }]);
-    await dropVersionTable(tx, storedIn(projection, known.tableName), readSchema);
-    const rebuild = await deleteRebuild(tx, name, version);
-    if (rebuild && rebuild.tableName !== known.tableName) await dropLater(tx, readSchema, rebuild.tableName, 0);
-    await forgetLeftOut(tx, known.tableName);
-    // The edited code must process the events that the old code could not fold.
-    await deleteDiscards(tx, name, version);
-    if (tableChanged) await deleteTableSnapshotsOf(tx, name, version);
-    // The first table's name is used again, even if a rebuild had scheduled that table to be dropped.
-    await dropNever(tx, readSchema, projection.tableName);
-    await dropVersionTable(tx, projection, readSchema);
-    await createVersionTables(tx, [projection], readSchema);
-    await checkSqlFold(tx, readSchema, projection);
-    await forgetDifferences(tx, name, version);
-    await resetVersion(tx, newVersion(projection, readSchema));
     await recordTransition(tx, {
       name,
       version,
@@ -263,6 +247,17 @@ async function compareVersion(
       reason: `${tableChanged ? 'table' : 'code'} changed in development`,
       heldReason: null,
     });
+    const rebuild = await deleteRebuild(tx, name, version);
+    if (rebuild && rebuild.tableName !== known.tableName) await dropLater(tx, readSchema, rebuild.tableName, 0);
+    await forgetLeftOut(tx, known.tableName);
+    // The edited code must process the events that the old code could not fold.
+    await deleteDiscards(tx, name, version);
+    if (tableChanged) await deleteTableSnapshotsOf(tx, name, version);
+    const emptied = await leaveTable(tx, projection, known, readSchema);
+    await createVersionTables(tx, [emptied], readSchema);
+    await checkSqlFold(tx, readSchema, emptied);
+    await forgetDifferences(tx, name, version);
+    await resetVersion(tx, newVersion(emptied, readSchema));
     return [`${id}: its ${tableChanged ? 'table' : 'code'} changed, so it is rebuilt (development).`];
   }
   if (tableChanged) {

@@ -9,7 +9,7 @@ import { limitLockWaits } from '../../store/registry/inline-versions.ts';
 import { qualified } from '../../store/statements/identifiers.ts';
 import { savepoint } from '../../store/statements/savepoint.ts';
 import { type Queryable, runTogether } from '../../store/statements/statement.ts';
-import { dropAlone, dropOldTables, postponeDrop } from '../../store/tables/old-tables.ts';
+import { dropAlone, dropLater, dropNever, dropOldTables, postponeDrop } from '../../store/tables/old-tables.ts';
 import { createReadTable, tableExists } from '../../store/tables/read-table.ts';
 import { lockViews, moveViews } from '../../store/tables/stable-views.ts';
 import { reasonOf } from '../../thrown.ts';
@@ -31,6 +31,45 @@ export async function dropVersionTable(tx: Queryable, projection: Projection, re
   if (!(await tableExists(tx, readSchema, projection.tableName))) return;
   await runHook(tx, projection, readSchema, 'tearDown');
   await createReadTable(projection, readSchema).drop(tx);
+}
+
+/**
+ * Drops the table of an edited version, and returns where the version is built. Nobody waits for a long reader of the table or of the view: the
+ * version then gets another table, and the old one goes when that reader has ended.
+ */
+export async function leaveTable(
+  tx: Queryable,
+  projection: Projection,
+  { tableName, generation }: { readonly tableName: string; readonly generation: number },
+  readSchema: string,
+): Promise<Projection> {
+  const { name, version } = projection;
+  const isFree = await pointViews(tx, readSchema, [name]);
+  if (isFree && (await dropUnread(tx, [storedIn(projection, tableName), projection], readSchema))) {
+    // The first table's name is used again, even if a rebuild had scheduled that table to be dropped.
+    await dropNever(tx, readSchema, projection.tableName);
+    return projection;
+  }
+  await dropLater(tx, readSchema, tableName, 0);
+  const next = storedIn(projection, `${name}_v${version}_g${generation + 1}`);
+  await dropNever(tx, readSchema, next.tableName);
+  return next;
+}
+
+/** Returns false, and drops none, if somebody reads one of them. */
+async function dropUnread(tx: Queryable, projections: readonly Projection[], readSchema: string): Promise<boolean> {
+  try {
+    await savepoint(tx, async () => {
+      await limitLockWaits(tx, viewLockTimeout);
+      for (const projection of projections) await dropVersionTable(tx, projection, readSchema);
+    });
+    return true;
+  } catch (error) {
+    if (sqlStateOf(error) !== '55P03') throw error;
+    return false;
+  } finally {
+    await limitLockWaits(tx, null);
+  }
 }
 
 export interface OldTablesOptions {

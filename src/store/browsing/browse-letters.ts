@@ -1,6 +1,6 @@
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import { keyText, type RowKey } from '../../projections/projection/projection.ts';
-import { isAtEvent, readStoppedAt, stoppedAtId } from '../processors/stopped-processors.ts';
+import { stoppedAtEvent, stoppedAtId, stoppedAtSql } from '../processors/stopped-processors.ts';
 import type { Queryable } from '../statements/statement.ts';
 import type { LetterError } from '../statements/stored-json.ts';
 
@@ -58,7 +58,7 @@ export async function readLetterSources(db: Queryable, of?: string): Promise<Let
               order by letter.table_name, letter.id
               limit 1
             ) = projections.table_name
-            or (name, version) in (select name, version from refold.processors where status = 'stopped' and ${isAtEvent})
+            or (name, version) in (select name, version from (${stoppedAtEvent}) as stopped)
           )
         union all
         select name, true, name, name, 0
@@ -73,21 +73,29 @@ export async function readLetterSources(db: Queryable, of?: string): Promise<Let
 
 const columnsOfTable = `
   id as number, key, position, event_type as "eventType", stream_id as "streamId", error, attempts, at, null as requested`;
+// Before all dead letters of its version.
+const stopped = `
+  select id as number, key, position, type as "eventType", "streamId", error, attempts, at, null as requested
+  from (${stoppedAtSql('projection.table_name = $1')}) as stopped`;
 const columnsOfReactor = `
   position as number, to_jsonb(key) as key, position, event_type as "eventType", stream_id as "streamId", error, attempts, at, requested`;
 
 /**
- * The letters of a source after a number, in order: at most `$3`, whatever they are. $1 is the place, $2 the number, $4 the highest number. Of the
+ * The letters of a source after a number, in order: at most `$3`, whatever they are, and the event that a version has stopped at. $1 is the place, $2 the number, $4 the highest number. Of the
  * tables of versions, pairs are compared: with an equality, the letters of all tables may be read in the order of their ids.
  */
 function visited({ isReactor }: LetterSource): string {
   return isReactor
     ? `select ${columnsOfReactor} from refold.reactor_letters where reactor = $1 and position > $2 and ($4::bigint is null or position <= $4) order by position limit $3`
     : `
-      select ${columnsOfTable} from refold.dead_letters
-      where (table_name, id) > ($1, $2) and (table_name, id) <= ($1, coalesce($4, ${2n ** 63n - 1n}))
-      order by table_name, id
-      limit $3`;
+      (${stopped} where $2 < ${stoppedAtId})
+      union all
+      (
+        select ${columnsOfTable} from refold.dead_letters
+        where (table_name, id) > ($1, $2) and (table_name, id) <= ($1, coalesce($4, ${2n ** 63n - 1n}))
+        order by table_name, id
+        limit $3
+      )`;
 }
 
 // Each message names its event and its row: with them, the same error of a million events would be a million groups.
@@ -138,35 +146,10 @@ export async function readLetters(
     values: [source.place, after, size, upTo ?? null, ...filterValues(filter)],
   });
   const found = rows.at(-1);
-  const stopped = after < stoppedAtId ? await stoppedLetters(db, source) : [];
   return {
-    letters: [...stopped.filter((letter) => isMatching(letter, filter)), ...rows.filter(({ isMatch }) => isMatch)],
-    last: found && found.visited === size ? found.number : null,
+    letters: rows.filter(({ isMatch }) => isMatch),
+    last: found && found.visited >= size ? found.number : null,
   };
-}
-
-/** The event that the processor of a version has stopped at: before all dead letters. */
-async function stoppedLetters(db: Queryable, { of, isReactor }: LetterSource): Promise<BrowsedLetter[]> {
-  const stopped = isReactor ? [] : await readStoppedAt(db, of);
-  return stopped.map(({ id: number, type: eventType, ...letter }) => ({
-    ...letter,
-    number,
-    eventType,
-    requested: null,
-  }));
-}
-
-function isMatching(
-  letter: BrowsedLetter,
-  { eventType, streamId, error, failed = true, stack }: LetterFilter,
-): boolean {
-  return (
-    failed &&
-    stack === undefined &&
-    (eventType ?? letter.eventType) === letter.eventType &&
-    (streamId ?? letter.streamId) === letter.streamId &&
-    (error ?? letter.error?.message) === letter.error?.message
-  );
 }
 
 /** By what dead letters are counted. */
@@ -234,7 +217,7 @@ export async function countLetters(
       lastAt: new Date(group.lastAt).toISOString(),
     })), // JSON has other forms
     visited: count,
-    last: count === size ? last : null,
+    last: count >= size ? last : null,
   };
 }
 
@@ -244,14 +227,16 @@ export async function readLettersAt(
   source: LetterSource,
   numbers: readonly bigint[],
 ): Promise<BrowsedLetter[]> {
-  const stopped = numbers.includes(stoppedAtId) ? await stoppedLetters(db, source) : [];
-  const letters = await db.query<BrowsedLetter>({
+  return db.query<BrowsedLetter>({
     text: source.isReactor
       ? `select ${columnsOfReactor} from refold.reactor_letters where reactor = $1 and position = any ($2) order by position`
-      : `select ${columnsOfTable} from refold.dead_letters where table_name = $1 and id = any ($2) order by id`,
+      : `
+        (${stopped} where ${stoppedAtId} = any ($2))
+        union all
+        (select ${columnsOfTable} from refold.dead_letters where table_name = $1 and id = any ($2))
+        order by number`,
     values: [source.place, numbers],
   });
-  return [...stopped, ...letters];
 }
 
 /** The highest number of a source's letters; null if it has none. */

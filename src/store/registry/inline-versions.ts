@@ -211,8 +211,8 @@ export async function keepFromLive(tx: Queryable, name: string, version: number)
 }
 
 /** Limits the wait for each lock until the transaction ends, such as `100ms`. */
-export async function limitLockWaits(tx: Queryable, timeout: string): Promise<void> {
-  await run(tx, sql`set local lock_timeout = ${sql.lit(timeout)}`);
+export async function limitLockWaits(tx: Queryable, timeout: string | null): Promise<void> {
+  await run(tx, sql`set local lock_timeout to ${timeout === null ? sql`default` : sql.lit(timeout)}`);
 }
 
 /** Closes the gate: waits for all appending transactions, and blocks new ones until this transaction ends. */

@@ -3,15 +3,21 @@ import { pino } from 'pino';
 import { defineConfig, RefoldError } from '../../../src/index.ts';
 import { startRuntime } from '../../../src/runtime/runtime.ts';
 import { account } from '../../support/sample-domain.ts';
-import { uniqueOwner } from '../../support/unique-domain.ts';
+import { uniqueOwners } from '../../support/unique-domain.ts';
 import type { WorkerProcessOptions } from '../../support/worker-processes.ts';
 
 // A process that maintains the versions and claims owners that others claim, too: node unique-writer-process.ts OPTIONS
-const { url, owner, writers = 4, upTo = 1 }: WorkerProcessOptions = JSON.parse(process.argv[2] ?? '');
+const {
+  url,
+  owner,
+  writers = 4,
+  upTo = 1,
+  rule = { begins: 1, onError: 'stop' },
+}: WorkerProcessOptions = JSON.parse(process.argv[2] ?? '');
 const logger = pino({ level: process.env.LOG ?? 'error' });
 const runtime = await startRuntime({
   config: defineConfig({
-    projections: Array.from({ length: upTo }, (_, n) => uniqueOwner({ version: n + 1 })),
+    projections: uniqueOwners(rule).slice(0, upTo),
     events: [account],
     database: { appendLockTimeout: 500 },
   }),

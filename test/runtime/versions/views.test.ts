@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { defineConfig, type Projection } from '../../../src/index.ts';
+import { defineConfig, defineProjection, type Projection, t } from '../../../src/index.ts';
 import { dropSnapshot, takeSnapshot } from '../../../src/runtime/rebuilds/table-snapshots.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { viewBehindText } from '../../../src/runtime/versions/follow-views.ts';
@@ -57,6 +57,35 @@ test('a version becomes active while a long transaction reads the view, which fo
   await reader.end();
   await until(async () => (await columns(second)) > before);
   expect(await readViewsBehind(second.db, 'read_models')).toEqual([]);
+});
+
+test('an edited version is rebuilt in development while a long transaction reads its view, which goes when that has ended', async () => {
+  const first = await start([balanceV1]);
+  await first.log.append({ family: account, streamId: 'a', events: [{ type: 'Opened', payload: { owner: 'Ada' } }] });
+  await until(async () => (await stateOf(first, 1)) === 'active');
+  await setting.stop(first);
+  const reader = await longReader();
+  const edited = defineProjection({
+    name: 'balance',
+    version: 1,
+    events: account,
+    table: { accountId: t.text().primaryKey(), owner: t.text() },
+    key: (event) => event.streamId,
+    evolve: { Opened: (_, event) => ({ owner: event.payload.owner }) },
+  });
+  const second = await setting.start(defineConfig({ projections: [edited], events: [account] }), { development: true });
+  await until(async () => (await stateOf(second, 1)) === 'active');
+  expect(second.versions.stored(edited).tableName).not.toBe('balance_v1');
+  const rows = `select owner from read_models.${second.versions.stored(edited).tableName}`;
+  expect(await second.db.query({ text: rows })).toEqual([{ owner: 'Ada' }]);
+  await reader.query('rollback');
+  await reader.end();
+  await until(async () => (await columns(second)) === 2);
+  expect(await second.db.query({ text: 'select owner from read_models.balance' })).toEqual([{ owner: 'Ada' }]);
+  // While the view shows the old table, that can't be dropped, which is tried again after a minute.
+  expect(
+    await second.db.query({ text: `select table_name from refold.old_tables where table_name = 'balance_v1'` }),
+  ).toHaveLength(1);
 });
 
 test('a snapshot is dropped, and its version retired, while a long transaction reads them; the tables go when it has ended', async () => {
