@@ -45,7 +45,7 @@ export const refoldCodes = {
     status: ofField,
     what: 'A text is too long for an indexed column of a read model: `column`, `bytes`, `maxBytes`. Nothing was written.',
     why: 'The input of the command has no limit, or one above the limit of the column.',
-    do: 'Send a shorter text. Developers: validate the input with `columnLimits`, or leave out the index.',
+    do: 'Send a shorter text. Developers: validate the input with `columnLimits`, or declare the column with `.index({ long: true })`.',
   },
   POSITION_TIMEOUT: {
     status: ofField,

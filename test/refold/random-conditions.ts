@@ -5,7 +5,9 @@ export type Text = fc.Arbitrary<string>;
 
 export const ids = Array.from({ length: 24 }, (_, index) => `thing-${index}${index % 5 === 0 ? ' "ä👍\\' : ''}`);
 export const owners = ['ada', 'bo', 'Ça "va"?', 'd'];
-export const labels = ['north', 'south', 'Ünder'];
+/** The last two have their first 256 characters in common, and the last of these is two UTF-16 units. */
+const longLabel = `${'é'.repeat(255)}😀`;
+export const labels = ['north', 'south', 'Ünder', `${longLabel} b`, `${longLabel} a`];
 export const days = ['0001-01-02', '2026-01-31', '9999-12-30'];
 export const times = [
   '2026-01-31T12:00:00Z',

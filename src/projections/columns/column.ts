@@ -20,6 +20,8 @@ export interface ColumnFlags {
   readonly within?: string;
   /** Supports search for any part of the text, and case-insensitive search. */
   readonly search: boolean;
+  /** Takes texts of any length. Missing in definitions that earlier releases stored. */
+  readonly long?: boolean;
   /** Values never appear in messages, logs or status. */
   readonly personal: boolean;
   readonly hasDefault: boolean;
@@ -37,6 +39,12 @@ export interface IndexOptions {
    * @default false
    */
   readonly search?: boolean;
+  /**
+   * For text: the column takes texts of any length. Its index and the order of rows consider the first 256 characters only; filters compare
+   * whole texts. `search` implies it. Without both, a value holds up to 1,024 bytes. Not for a key or a unique column.
+   * @default false
+   */
+  readonly long?: boolean;
 }
 
 /** The rows among which a value is unique. */
@@ -146,7 +154,7 @@ function column<Value, Input>(type: ColumnKind, flags: ColumnFlags = noFlags): C
     primaryKey: () => next({ primaryKey: true, index: true }),
     nullable: () => next({ nullable: true }),
     default: (value: unknown) => next({ default: value, hasDefault: true }),
-    index: ({ search = false }: IndexOptions = {}) => next({ index: true, search }),
+    index: ({ search = false, long = false }: IndexOptions = {}) => next({ index: true, search, long }),
     unique: ({ within }: UniqueOptions = {}) =>
       next({ index: true, unique: true, ...(within === undefined ? {} : { within }) }),
     personal: () => next({ personal: true }),
@@ -162,6 +170,7 @@ const noFlags: ColumnFlags = {
   index: false,
   unique: false,
   search: false,
+  long: false,
   personal: false,
   hasDefault: false,
 };

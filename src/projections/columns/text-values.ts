@@ -11,5 +11,10 @@ export function indexableText(text: string, path: string, most: number): string 
   if (bytes <= most) return text;
   const problem = `column '${path}' has an index and holds ${bytes} bytes; an indexed text holds at most ${most}.`;
   const fields = { column: path, bytes, maxBytes: most };
-  throw invalidRow(problem, ' Shorten it in evolve, or leave out the index.', problem, fields);
+  throw invalidRow(
+    problem,
+    ' Shorten it in evolve. A column that is neither a key nor unique takes any length with .index({ long: true }).',
+    problem,
+    fields,
+  );
 }

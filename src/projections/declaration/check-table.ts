@@ -70,6 +70,13 @@ function checkColumn(subject: string, name: string, column: Column): void {
       subject,
       `column '${name}' is ${type.kind}; 'search' is for text. Leave it out: .index().`,
     );
+  if (flags.long && type.kind !== 'text')
+    throw invalidDeclaration(subject, `column '${name}' is ${type.kind}; 'long' is for text. Leave it out: .index().`);
+  if (flags.long && (flags.primaryKey || flags.unique))
+    throw invalidDeclaration(
+      subject,
+      `column '${name}' is ${flags.primaryKey ? 'part of the key' : 'unique'} and long; keys and unique values are limited, because an index holds them as a whole. Leave out 'long'.`,
+    );
   if (flags.primaryKey && (flags.nullable || flags.hasDefault))
     throw invalidDeclaration(subject, `key column '${name}' can't be nullable or have a default.`);
   if (flags.primaryKey && type.kind === 'decimal')
@@ -92,6 +99,11 @@ function checkWithin(subject: string, name: string, table: Columns): void {
     );
   if (within === name)
     throw invalidDeclaration(subject, `column '${name}' is unique within itself; name another column.`);
+  if (other.flags.long)
+    throw invalidDeclaration(
+      subject,
+      `column '${name}' is unique within '${within}', which is long; an index holds both as a whole. Declare '${within}' with .index().`,
+    );
   if (isContainer(other))
     throw invalidDeclaration(
       subject,

@@ -22,6 +22,7 @@ function describeColumns(columns: Columns): unknown {
       flags.index,
       flags.unique,
       ...(flags.search ? ['search'] : []),
+      ...(flags.long ? ['long'] : []),
       ...(flags.within === undefined ? [] : [`within ${flags.within}`]),
     ],
   ]);

@@ -51,7 +51,7 @@ export function createTableWatch(options: {
 
   function warnOfIndexes(problem: TableProblem): void {
     const text = missingIndexesText(problem);
-    if (problem.missingIndexes.length === 0 || logged.has(text)) return;
+    if (problem.damage !== null || logged.has(text)) return;
     logged.add(text);
     logger.warn({ projection: `${problem.name}@${problem.version}` }, text);
   }
@@ -108,13 +108,20 @@ export function damageError({ name, version, tableName, damage }: TableProblem):
   });
 }
 
-/** Returns the message about missing indexes. */
+/** Returns the message about missing and limiting indexes. */
 export function missingIndexesText({
   name,
   version,
   missingIndexes,
-}: Pick<TableProblem, 'name' | 'version' | 'missingIndexes'>): string {
+  limitingIndexes = [],
+}: Pick<TableProblem, 'name' | 'version' | 'missingIndexes'> & Partial<TableProblem>): string {
   const id = `${name}@${version}`;
   const columns = missingIndexes.map((column) => `'${column}'`).join(', ');
-  return `${id}: its table lacks the index of ${columns}, so reads that need it scan the table. 'refold rebuild ${id}' rebuilds it.`;
+  const problems = [
+    ...(columns === '' ? [] : [`its table lacks the index of ${columns}, so reads that need it scan the table.`]),
+    ...limitingIndexes.map(
+      (index) => `its index ${index} of an earlier release refuses texts of more than about 2,700 bytes.`,
+    ),
+  ];
+  return `${id}: ${problems.join(' And ')} 'refold rebuild ${id}' rebuilds it.`;
 }

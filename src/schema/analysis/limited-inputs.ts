@@ -13,6 +13,7 @@ export function limitedInputs(projections: readonly Projection[], commands: read
     const writing = texts.filter(({ command }) => reaches(command, projection));
     return Object.entries(columnLimits(projection)).flatMap(([column, { maxBytes }]) => {
       const { type, flags } = projection.columns[column] ?? {};
+      const isWhole = flags?.primaryKey || flags?.unique;
       const isOnlyKey = flags?.primaryKey && projection.keyColumns.length === 1;
       if (type?.kind !== 'text' || maxBytes === undefined || isOnlyKey) return [];
       // A UTF-16 code unit has at most three bytes in UTF-8.
@@ -20,7 +21,7 @@ export function limitedInputs(projections: readonly Projection[], commands: read
       if (longer.length === 0) return [];
       const names = longer.map(({ command }) => `'${command.name}'`).join(', ');
       return [
-        `${projection.id}: '${column}' is indexed and holds at most ${maxBytes} bytes. The input of ${names} takes longer texts, which are refused with TEXT_TOO_LONG. Limit it with columnLimits.`,
+        `${projection.id}: '${column}' is indexed and holds at most ${maxBytes} bytes. The input of ${names} takes longer texts, which are refused with TEXT_TOO_LONG. Limit it with columnLimits${isWhole ? '' : ', or declare the column with .index({ long: true })'}.`,
       ];
     });
   });

@@ -1,5 +1,6 @@
 import type { Column } from '../../projections/columns/column.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
+import { placeOf } from '../../projections/columns/text-limits.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { Cursor, RowOrder } from '../../projections/queries/row-query.ts';
 import { badInput, canonicalInput } from './canonical-input.ts';
@@ -21,7 +22,9 @@ export function cursorCodec(projection: Projection, orderBy: readonly RowOrder[]
 
   return {
     encode(row) {
-      const values = columns.map((name) => projection.codec.encodeValue(name, row[name]));
+      const values = columns.map(
+        (name) => projection.codec.encodeValue(name, placeOf(projection.columns[name] as Column, row[name])), // columns of the projection
+      );
       return opaqueText([order, ...values]);
     },
     decode(text, argument) {

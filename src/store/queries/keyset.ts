@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { RefoldError } from '../../errors.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { Cursor, RowOrder } from '../../projections/queries/row-query.ts';
-import { boundValue, columnOf, columnRef, comparableRef } from '../tables/row-values.ts';
+import { boundPlace, columnOf, placeRef } from '../tables/row-values.ts';
 import { allOf, always, anyOf, never } from './row-filter.ts';
 
 type Condition = RawBuilder<boolean>;
@@ -45,8 +45,8 @@ export function afterCursor(projection: Projection, terms: readonly OrderTerm[],
   const oneWay = terms.every((term) => term.nulls === 'none' && term.direction === first?.direction);
   // A row comparison is one range of an index over these columns.
   if (oneWay && first) {
-    const columns = terms.map((term) => comparableRef(projection, term.column));
-    const values = terms.map((term, index) => boundValue(projection, term.column, cursor[index]));
+    const columns = terms.map((term) => placeRef(projection, term.column));
+    const values = terms.map((term, index) => boundPlace(projection, term.column, cursor[index]));
     return sql`(${sql.join(columns)}) ${sql.raw(first.direction === 'asc' ? '>' : '<')} (${sql.join(values)})`;
   }
   // The first condition is implied by the second, but as a range it lets an index of the first column start at the cursor.
@@ -73,17 +73,17 @@ function lexicographicallyAfter(projection: Projection, terms: readonly OrderTer
 
 function termAfter(projection: Projection, term: OrderTerm, value: unknown, orEqual: boolean): Condition {
   const { column, direction, nulls } = term;
-  const isNull = sql<boolean>`${columnRef(projection, column)} is null`;
-  if (value === null && nulls === 'first') return orEqual ? always : sql`${columnRef(projection, column)} is not null`;
+  const isNull = sql<boolean>`${placeRef(projection, column)} is null`;
+  if (value === null && nulls === 'first') return orEqual ? always : sql`${placeRef(projection, column)} is not null`;
   if (value === null && nulls === 'last') return orEqual ? isNull : never;
   const sign = sql.raw(`${direction === 'asc' ? '>' : '<'}${orEqual ? '=' : ''}`);
-  const after = sql<boolean>`${comparableRef(projection, column)} ${sign} ${boundValue(projection, column, value)}`;
+  const after = sql<boolean>`${placeRef(projection, column)} ${sign} ${boundPlace(projection, column, value)}`;
   return nulls === 'last' ? anyOf([after, isNull]) : after;
 }
 
 function termEqual(projection: Projection, { column, nulls }: OrderTerm, value: unknown): Condition {
-  const ref = columnRef(projection, column);
+  const ref = placeRef(projection, column);
   return value === null && nulls !== 'none'
     ? sql`${ref} is null`
-    : sql`${ref} = ${boundValue(projection, column, value)}`;
+    : sql`${ref} = ${boundPlace(projection, column, value)}`;
 }

@@ -3,7 +3,7 @@ import { keyText, type Projection } from '../../projections/projection/projectio
 import type { PageQuery, RowFilter, RowPage } from '../../projections/queries/row-query.ts';
 import { runPrepared } from '../statements/prepared.ts';
 import { builder, type Queryable } from '../statements/statement.ts';
-import { boundArray, columnRef, comparableRef } from '../tables/row-values.ts';
+import { boundArray, columnRef, compared, comparedWithAny } from '../tables/row-values.ts';
 import { allOf, filterSql } from './row-filter.ts';
 import { asAnswered, countOf, pageOf, pageStatement } from './row-queries.ts';
 
@@ -60,7 +60,10 @@ export async function countRelatedRows(
     .selectFrom(projection.tableName)
     .select([ref.as('value'), sql<bigint>`count(*)`.as('count')])
     .where(
-      allOf([sql`${ref} = any(${boundArray(projection, column, distinct)})`, filterSql(projection, where, readSchema)]),
+      allOf([
+        comparedWithAny(projection, column, boundArray(projection, column, distinct)),
+        filterSql(projection, where, readSchema),
+      ]),
     )
     .groupBy(sql.join([ref]))
     .compile();
@@ -81,10 +84,7 @@ function boundedCounts(
   upTo: number,
 ): CompiledQuery<{ place: bigint; count: bigint }> {
   const table = sql.id(readSchema, projection.tableName);
-  const condition = allOf([
-    sql`${comparableRef(projection, column)} = parents.value`,
-    filterSql(projection, where, readSchema),
-  ]);
+  const condition = allOf([compared(projection, column, '=', parentValue), filterSql(projection, where, readSchema)]);
   return sql<{ place: bigint; count: bigint }>`
     select parents.place, counted.count
     from unnest(${boundArray(projection, column, values)}) with ordinality as parents (value, place)
@@ -101,7 +101,7 @@ export function relatedQuery(
   const { statement, order } = pageStatement(readSchema, projection, query);
   const page = statement
     .select(sql`row_number() over (order by ${order})`.as(placeName))
-    .where(sql<boolean>`${comparableRef(projection, column)} = parents.value`);
+    .where(compared(projection, column, '=', parentValue));
   return sql<Record<string, unknown>>`
     select related.*, parents.place as ${sql.ref(parentName)}
     from unnest(${boundArray(projection, column, values)}) with ordinality as parents (value, place)
@@ -112,6 +112,7 @@ export function relatedQuery(
 // No column has such a name.
 const parentName = 'place of parent';
 const placeName = 'place in page';
+const parentValue = sql.ref('parents.value');
 
 function distinctOf(values: readonly unknown[]) {
   const texts = values.map((value) => keyText([value]));

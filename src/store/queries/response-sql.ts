@@ -14,7 +14,7 @@ import type {
 } from '../../projections/queries/response-query.ts';
 import type { TextParts } from '../columns/column-sql.ts';
 import { builder } from '../statements/statement.ts';
-import { boundArray, boundValue, comparableRef } from '../tables/row-values.ts';
+import { boundArray, boundValue, compared, placeRef } from '../tables/row-values.ts';
 import { aggregateParts } from './aggregate-json.ts';
 import { aggregateStatement } from './aggregate-rows.ts';
 import { base64url, encodedParts, objectParts, textOf, valueParts } from './json-text.ts';
@@ -112,7 +112,7 @@ function sameAs(
   by: readonly string[],
   value: (index: number) => RawBuilder<unknown>,
 ): RawBuilder<boolean> {
-  const equal = by.map((name, index) => sql<boolean>`${comparableRef(projection, name)} = ${value(index)}`);
+  const equal = by.map((name, index) => compared(projection, name, '=', value(index)));
   return sql`(${sql.join(equal, sql` and `)})`;
 }
 
@@ -144,7 +144,7 @@ function rowParts(row: Members<RowPart>, projection: Projection, table: string, 
       }
       case 'many': {
         const read = readAt(making, part.read, 'page');
-        const related = sql<boolean>`${comparableRef(read.projection, part.to)} = ${of(part.from)}`;
+        const related = compared(read.projection, part.to, '=', of(part.from));
         return [pageText(part.page, read, related, making)];
       }
     }
@@ -162,7 +162,8 @@ function encodedList(
     JSON.stringify(given).slice(0, -1),
     ...columns.flatMap((name) => [
       ',',
-      ...encodedParts(projection.columns[name] as Column, sql.ref(`${table}.${name}`)), // columns of the projection
+      // columns of the projection
+      ...encodedParts(projection.columns[name] as Column, placeRef(projection, name, sql.ref(`${table}.${name}`))),
     ]),
     ']',
   ];

@@ -10,7 +10,10 @@ import {
   caseInsensitiveRef,
   columnOf,
   columnRef,
-  comparableRef,
+  compared,
+  comparedWithAny,
+  placeRef,
+  type Sign,
 } from '../tables/row-values.ts';
 
 type Condition = RawBuilder<boolean>;
@@ -85,7 +88,9 @@ function related(place: Place, { quantifier, target, columns, filter }: RelatedF
     name: `related_${place.depth + 1}`,
     depth: place.depth + 1,
   };
-  const onKeys = columns.map(([own, other]) => sql<boolean>`${qualified(inner, other)} = ${qualified(place, own)}`);
+  const onKeys = columns.map(([own, other]) =>
+    compared(projection, other, '=', qualified(place, own), qualified(inner, other)),
+  );
   // `every` searches for a row that fails the filter. Without a filter no row fails.
   const breaks = quantifier === 'every';
   const match = filter === null ? (breaks ? never : always) : condition(inner, filter, breaks);
@@ -112,14 +117,13 @@ function comparison(
   if (value === null && equality) return nullness(projection, column, (operator === 'eq') !== negated);
   if (value === null) return negated ? always : never;
   const [sign, withNulls] = signs[operator][negated ? 'negated' : 'plain'];
-  const ref = equality ? columnRef(projection, column) : comparableRef(projection, column);
-  const compared = sql<boolean>`${ref} ${sql.raw(sign)} ${boundValue(projection, column, value)}`;
-  return withNulls ? orNull(projection, column, compared) : compared;
+  const found = compared(projection, column, sign, boundValue(projection, column, value));
+  return withNulls ? orNull(projection, column, found) : found;
 }
 
-type Sign = readonly [sign: string, withNulls: boolean];
+type SignOfNulls = readonly [sign: Sign, withNulls: boolean];
 
-const signs: Readonly<Record<ComparisonOperator, { readonly plain: Sign; readonly negated: Sign }>> = {
+const signs: Readonly<Record<ComparisonOperator, { readonly plain: SignOfNulls; readonly negated: SignOfNulls }>> = {
   eq: { plain: ['=', false], negated: ['<>', true] },
   ne: { plain: ['<>', true], negated: ['=', false] },
   lt: { plain: ['<', false], negated: ['>=', true] },
@@ -134,8 +138,9 @@ function membership(projection: Projection, column: string, values: readonly unk
   if (values.length === 0) return negated ? always : never;
   if (present.length === 0) return nullness(projection, column, !negated);
   const list = boundArray(projection, column, present);
-  const ref = columnRef(projection, column);
-  const found = negated ? sql<boolean>`${ref} <> all(${list})` : sql<boolean>`${ref} = any(${list})`;
+  const found = negated
+    ? sql<boolean>`${columnRef(projection, column)} <> all(${list})`
+    : comparedWithAny(projection, column, list);
   return namesNull !== negated ? orNull(projection, column, found) : found;
 }
 
@@ -167,13 +172,9 @@ function range(
   to: RawBuilder<unknown> | undefined,
   negated: boolean,
 ): Condition {
-  const ref = comparableRef(projection, column);
-  if (!negated) return to === undefined ? sql`${ref} >= ${from}` : sql`(${ref} >= ${from} and ${ref} < ${to})`;
-  return orNull(
-    projection,
-    column,
-    to === undefined ? sql`${ref} < ${from}` : sql`(${ref} < ${from} or ${ref} >= ${to})`,
-  );
+  const than = (sign: Sign, value: RawBuilder<unknown>) => compared(projection, column, sign, value);
+  if (!negated) return allOf([than('>=', from), ...(to ? [than('<', to)] : [])]);
+  return orNull(projection, column, anyOf([than('<', from), ...(to ? [than('>=', to)] : [])]));
 }
 
 /** The index knows texts in upper case only. A condition that depends on the case has that one too, for the index. */
@@ -197,13 +198,13 @@ function held(projection: Projection, column: string, found: Condition, negated:
 }
 
 function nullness(projection: Projection, column: string, isNull: boolean): Condition {
-  const ref = columnRef(projection, column);
+  const ref = placeRef(projection, column);
   return isNull ? sql<boolean>`${ref} is null` : sql<boolean>`${ref} is not null`;
 }
 
 function orNull(projection: Projection, column: string, found: Condition): Condition {
   if (!columnOf(projection, column).flags.nullable) return found;
-  return sql<boolean>`(${found} or ${columnRef(projection, column)} is null)`;
+  return sql<boolean>`(${found} or ${nullness(projection, column, true)})`;
 }
 
 function joined(conditions: readonly Condition[], separator: RawBuilder<unknown>, empty: Condition): Condition {

@@ -6,7 +6,7 @@ import type { PageQuery, RowFilter, RowPage } from '../../projections/queries/ro
 import { isDistributed, partitionColumn } from '../statements/placed.ts';
 import { runPrepared } from '../statements/prepared.ts';
 import { builder, type Queryable, type Statement } from '../statements/statement.ts';
-import { boundArray, canonicalKey, columnOf, columnRef, comparableRef } from '../tables/row-values.ts';
+import { boundArray, canonicalKey, columnOf, columnRef, comparedWithAny, placeRef } from '../tables/row-values.ts';
 import { afterCursor, beforeCursor, orderTerms, reversed } from './keyset.ts';
 import { allOf, filterSql } from './row-filter.ts';
 
@@ -128,7 +128,6 @@ export function hasKey(
   keys: readonly RowKey[],
   by: readonly string[] = projection.keyColumns,
 ): RawBuilder<boolean> {
-  const refs = by.map((name) => columnRef(projection, name));
   const values = by.map((name, index) =>
     boundArray(
       projection,
@@ -136,8 +135,9 @@ export function hasKey(
       keys.map((key) => key[index]),
     ),
   );
-  if (refs.length === 1) return sql`${sql.join(refs)} = any(${sql.join(values)})`;
-  return sql`(${sql.join(refs)}) in (select * from unnest(${sql.join(values)}))`;
+  const [only] = by;
+  if (only !== undefined && by.length === 1) return comparedWithAny(projection, only, sql.join(values));
+  return sql`(${sql.join(by.map((name) => columnRef(projection, name)))}) in (select * from unnest(${sql.join(values)}))`;
 }
 
 export function pageQuery(readSchema: string, projection: Projection, query: PageQuery): CompiledQuery<Row> {
@@ -156,7 +156,7 @@ export function pageStatement(readSchema: string, projection: Projection, query:
   const sorted = (query.direction === 'forward' ? terms : reversed(terms)).map(
     ({ column, direction, nulls }) =>
       // For a column without nulls, `nulls …` would only prevent the use of the index, which is ascending with nulls last.
-      sql`${comparableRef(projection, column)} ${sql.raw(direction)}${nulls === 'none' ? sql`` : sql.raw(` nulls ${nulls}`)}`,
+      sql`${placeRef(projection, column)} ${sql.raw(direction)}${nulls === 'none' ? sql`` : sql.raw(` nulls ${nulls}`)}`,
   );
   const order = sql.join(sorted);
   const statement = rowsFrom(readSchema, projection, columns)

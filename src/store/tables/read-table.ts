@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Column, isContainer } from '../../projections/columns/column.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
+import { isLongText, longestPlace } from '../../projections/columns/text-limits.ts';
 import type { PassingValues } from '../../projections/fold/unique-claims.ts';
 import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import { recordedTraceparent } from '../../tracing.ts';
@@ -146,7 +147,11 @@ function createTable(projection: Projection, readSchema: string): ReadTable {
         if (!isIndexed || isUnique || (primaryKey && keyColumns[0] === name)) continue;
         // The key columns make the order of a sorted list total. A keyset page is then one index scan.
         const others = keyColumns.filter((key) => key !== name).map(sql);
-        texts.push(index(`${projection.sqlNames[name]}`, `(${[sql(name), ...others].join(', ')})`));
+        const long = isLongText(column);
+        const first = long ? `left(${sql(name)}, ${longestPlace})` : sql(name);
+        texts.push(
+          index(`${projection.sqlNames[name]}${long ? longSuffix : ''}`, `(${[first, ...others].join(', ')})`),
+        );
       }
       return [...texts, ...projection.uniqueIndexes.map(uniqueIndex), `analyze ${table}`];
     },
@@ -211,7 +216,7 @@ function createTable(projection: Projection, readSchema: string): ReadTable {
   /** No column name contains two underscores, so the index name is unique. */
   async function searchIndex(db: Queryable, name: string): Promise<string> {
     const on = `using gin ((${caseInsensitiveSql(sql(name))}) ${await trigramOperators(db)})`;
-    return index(`${projection.sqlNames[name]}__search`, on);
+    return index(`${projection.sqlNames[name]}${searchSuffix}`, on);
   }
 
   function columnDefinition(name: string): string {
@@ -271,6 +276,9 @@ function arrayType(column: Column): string {
 export function sqlType({ type }: Pick<Column, 'type'>): string {
   return kindInSql(type).type;
 }
+
+/** The index for text search, and the one of the first characters of a long text. Both are known by their names. */
+export const [searchSuffix, longSuffix] = ['__search', '__left'];
 
 /**
  * The name of an index. PostgreSQL truncates names to 63 bytes, and truncated names could collide; so could a column like `g2`, whose index would

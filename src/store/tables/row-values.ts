@@ -5,6 +5,7 @@ import { type Column, isContainer } from '../../projections/columns/column.ts';
 import { type Decimal, decimal, isDecimal } from '../../projections/columns/decimal.ts';
 import { problemOf } from '../../projections/columns/invalid-row.ts';
 import { createRowCodec, type RowCodec } from '../../projections/columns/row-codec.ts';
+import { isLongText, longestPlace } from '../../projections/columns/text-limits.ts';
 import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import type { JsonValue } from '../../projections/queries/row-query.ts';
 import { kindInSql } from '../columns/column-sql.ts';
@@ -25,13 +26,66 @@ export function columnRef(projection: Projection, name: string): RawBuilder<unkn
 }
 
 /**
- * A column for comparisons and sorting. Text compares by code points, independent of the database's locale: the order is the same
+ * A column for comparisons. Text compares by code points, independent of the database's locale: the order is the same
  * everywhere, and an index with collation "C" supports it.
  */
 export function comparableRef(projection: Projection, name: string): RawBuilder<unknown> {
   const { kind } = columnOf(projection, name).type;
   const ref = columnRef(projection, name);
   return kind === 'text' || kind === 'enum' ? sql`${ref} collate "C"` : ref;
+}
+
+/** What rows are sorted by: the value of a column, or of a long text its first characters. See `placeOf`. */
+export function placeRef(
+  projection: Projection,
+  name: string,
+  ref: RawBuilder<unknown> = comparableRef(projection, name),
+): RawBuilder<unknown> {
+  return isLongText(columnOf(projection, name)) ? placeSql(ref) : ref;
+}
+
+/** A value of a cursor. One that an earlier release wrote may hold a whole long text. */
+export function boundPlace(projection: Projection, name: string, value: unknown): RawBuilder<unknown> {
+  return placeRef(projection, name, boundValue(projection, name, value));
+}
+
+/** The index of a long text holds this expression. */
+function placeSql(text: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`left(${text}, ${sql.lit(longestPlace)})`;
+}
+
+export type Sign = '=' | '<>' | '<' | '<=' | '>' | '>=';
+
+/** Compares a column with a value of its kind. For a long text, compares the places first, which its index serves. */
+export function compared(
+  projection: Projection,
+  name: string,
+  sign: Sign,
+  value: RawBuilder<unknown>,
+  ref: RawBuilder<unknown> = comparableRef(projection, name),
+): RawBuilder<boolean> {
+  const exact = sql<boolean>`${ref} ${sql.raw(sign)} ${value}`;
+  if (sign === '<>' || !isLongText(columnOf(projection, name))) return exact;
+  // Of two texts in order, the places are in order, too, or equal.
+  const ofPlaces = sql.raw(sign === '<' || sign === '>' ? `${sign}=` : sign);
+  return sql<boolean>`(${placeSql(ref)} ${ofPlaces} ${placeSql(value)} and ${sign === '=' ? implied(exact) : exact})`;
+}
+
+/** Whether a column has one of the values of an array. */
+export function comparedWithAny(
+  projection: Projection,
+  name: string,
+  values: RawBuilder<unknown>,
+): RawBuilder<boolean> {
+  const exact = sql<boolean>`${columnRef(projection, name)} = any(${values})`;
+  if (!isLongText(columnOf(projection, name))) return exact;
+  const places = sql`array(select ${placeSql(sql`value`)} from unnest(${values}) as value)`;
+  return sql<boolean>`(${placeRef(projection, name)} = any(${places}) and ${implied(exact)})`;
+}
+
+/** Most texts with the same place are equal. The planner would take both conditions for independent, and sort a page of "few" rows. */
+function implied(exact: RawBuilder<boolean>): RawBuilder<boolean> {
+  return sql`coalesce(${exact}, false)`;
 }
 
 /** The SQL of a text for case-insensitive comparison; see `withoutCase`. */

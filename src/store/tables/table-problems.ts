@@ -1,8 +1,9 @@
 import type { Column } from '../../projections/columns/column.ts';
+import { isLongText } from '../../projections/columns/text-limits.ts';
 import { partitionColumn } from '../statements/placed.ts';
 import type { Queryable } from '../statements/statement.ts';
 import type { StoredDefinition } from '../statements/stored-json.ts';
-import { indexName, sqlType } from './read-table.ts';
+import { indexName, longSuffix, searchSuffix, sqlType } from './read-table.ts';
 
 /** A version whose read table differs from its declaration, because somebody altered it. */
 export interface TableProblem {
@@ -13,6 +14,8 @@ export interface TableProblem {
   readonly damage: string | null;
   /** The columns whose index is missing. Empty while the version is being built. */
   readonly missingIndexes: readonly string[];
+  /** Indexes of whole texts that an earlier release created for columns that take long texts now. They refuse such a text. */
+  readonly limitingIndexes: readonly string[];
 }
 
 interface Catalogued {
@@ -117,7 +120,9 @@ export async function readTableProblems(db: Queryable): Promise<TableProblem[]> 
     const { name, version, tableName } = table;
     const damage = damageOf(table);
     const missingIndexes = damage === null && table.isBuilt ? missingOf(table) : [];
-    return damage === null && missingIndexes.length === 0 ? [] : [{ name, version, tableName, damage, missingIndexes }];
+    const limitingIndexes = damage === null ? limitingOf(table) : [];
+    if (damage === null && missingIndexes.length === 0 && limitingIndexes.length === 0) return [];
+    return [{ name, version, tableName, damage, missingIndexes, limitingIndexes }];
   });
 }
 
@@ -155,17 +160,27 @@ function damageOf({
   return differences.length === 0 ? null : `${table} was altered: ${differences.join(', ')}`;
 }
 
-/** Identifies indexes by their columns, not by name, except for search indexes. */
+/** Identifies indexes by their columns, not by name, except for those of expressions. */
 function missingOf({ tableName, definition, indexes }: Catalogued): string[] {
   return definition.columns
-    .filter(({ sqlName, flags }) => {
+    .filter((column) => {
+      const { sqlName, flags } = column;
       const { index, unique, primaryKey, search } = flags;
-      if (search && !indexes.some(({ name }) => name === indexName(tableName, `${sqlName}__search`))) return true;
+      const has = (suffix: string) => indexes.some(({ name }) => name === indexName(tableName, `${sqlName}${suffix}`));
+      if (search && !has(searchSuffix)) return true;
+      if (isLongText(column)) return !has(longSuffix);
       if (unique && !primaryKey) return !indexes.some((one) => one.unique && one.columns.includes(sqlName));
       if (!index) return false;
       return !indexes.some(({ columns: [first] }) => first === sqlName);
     })
     .map(({ name }) => name);
+}
+
+function limitingOf({ tableName, definition, indexes }: Catalogued): string[] {
+  return definition.columns.filter(isLongText).flatMap(({ sqlName }) => {
+    const before = indexName(tableName, sqlName);
+    return indexes.some(({ name }) => name === before) ? [before] : [];
+  });
 }
 
 function sqlNameOf({ columns }: StoredDefinition, name: string): string {

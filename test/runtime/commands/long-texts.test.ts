@@ -34,9 +34,9 @@ const articles = (onError: Policy = 'stop', mode: 'async' | 'inline' = 'async') 
     onError,
     table: {
       articleId: t.text().primaryKey(),
-      title: t.text().index({ search: true }),
+      title: t.text().index(),
       slug: t.text().unique(),
-      body: t.text(),
+      body: t.text().index({ search: true }),
       written: t.timestamptz(),
       kind: t.enum(['short', 'long']),
       rating: t.object({ stars: t.integer(), average: t.decimal(4, 2) }),

@@ -119,10 +119,13 @@ export function naivePage(
 ): RowPage {
   const order = totalOrder(projection, query.orderBy);
   const cursor = cursorOf(projection, query.orderBy);
+  const [after, before] = [query.after, query.before].map(
+    (given) => given && given.map((value, index) => place(projection, String(order[index]?.column), value)),
+  );
   const inRange = sorted(projection, rows, query, tables).filter(
     (row) =>
-      (query.after === null || compareByOrder(order, cursor(row), query.after) > 0) &&
-      (query.before === null || compareByOrder(order, cursor(row), query.before) < 0),
+      (!after || compareByOrder(order, cursor(row), after) > 0) &&
+      (!before || compareByOrder(order, cursor(row), before) < 0),
   );
   const forward = query.direction === 'forward';
   const more = inRange.length > query.limit;
@@ -148,7 +151,14 @@ export function sorted(
 }
 
 export function cursorOf(projection: Projection, orderBy: readonly RowOrder[]): (row: Row) => Cursor {
-  return (row) => [...orderBy.map(({ column }) => row[column]), ...projection.keyColumns.map((name) => row[name])];
+  const columns = totalOrder(projection, orderBy).map(({ column }) => column);
+  return (row) => columns.map((name) => place(projection, name, row[name]));
+}
+
+/** A long text is ordered by its first 256 characters. */
+function place({ columns }: Projection, name: string, value: unknown): unknown {
+  const { long, search, unique } = columns[name]?.flags ?? {};
+  return (long || search) && !unique && typeof value === 'string' ? Array.from(value).slice(0, 256).join('') : value;
 }
 
 function totalOrder(projection: Projection, orderBy: readonly RowOrder[]): readonly RowOrder[] {

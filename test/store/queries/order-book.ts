@@ -20,6 +20,7 @@ export const orderBook: Projection = defineProjection({
     orderId: t.text().primaryKey(),
     label: t.text().nullable().index(),
     title: t.text().index({ search: true }),
+    note: t.text().nullable().index({ long: true }),
     status: t.enum(['Opened', 'Confirmed', 'Cancelled']).nullable().index(),
     amount: t.decimal(14, 2).nullable().index(),
     units: t.integer().index(),
@@ -46,7 +47,7 @@ export const shelfPlaces: Projection = defineProjection({
     shop: t.text().primaryKey(),
     shelf: t.integer().primaryKey(),
     day: t.date().primaryKey(),
-    label: t.text().nullable().index(),
+    label: t.text().nullable().index({ long: true }),
     units: t.integer().index(),
   },
   key: (event) => ({ shop: event.streamId, shelf: 1, day: '2026-01-31' }),
@@ -80,6 +81,15 @@ const texts = [
   ',',
 ];
 
+/** Many of these have the first 256 characters in common. */
+const longTexts = fc
+  .tuple(
+    fc.constantFrom('x', 'é', '😀', '\u{10ffff}'),
+    fc.oneof(fc.constantFrom(254, 255, 256, 257, 300), fc.integer({ min: 0, max: 5000 })),
+    fc.constantFrom('', 'a', 'b', 'A', '😀', '😀a', '\uffff', 'é'),
+  )
+  .map(([sign, times, end]) => sign.repeat(times) + end);
+
 const documents = [
   { a: 1 },
   { a: 1, b: { c: [1, 'x', null], d: null } },
@@ -103,12 +113,13 @@ export function valuesOf(column: Column): fc.Arbitrary<unknown> {
     : present;
 }
 
-function presentValuesOf({ type }: Column): fc.Arbitrary<unknown> {
+function presentValuesOf({ type, flags }: Column): fc.Arbitrary<unknown> {
   switch (type.kind) {
     case 'text':
       return fc.oneof(
         fc.constantFrom(...texts),
         fc.string({ unit: 'binary', maxLength: 3 }).filter((text) => !text.includes('\0')),
+        ...(flags.long || flags.search ? [longTexts] : []),
       );
     case 'enum':
       return fc.constantFrom(...type.values);

@@ -78,7 +78,7 @@ test('each page is an index scan of the referencing column', async () => {
     after: null,
     before: null,
   });
-  expect(text).toMatch(/Index.* Cond: \(+label\)* = parents\.value/);
+  expect(text).toMatch(/Index.* Cond: \("left"\(label, 256\) = "left"\(parents\.value, 256\)\)/);
 });
 
 function readsOf(projection: Projection) {
