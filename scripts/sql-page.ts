@@ -36,6 +36,12 @@ Columns are in snake case: \`totalAmount\` is \`total_amount\`. The table of one
 change with a rebuild (\`refold.projections.table_name\`), so use the view. SQL users see all rows:
 [access rules](security.md#who-reads-what) are for clients of the API.
 
+The index of a [long text](queries.md#long-texts) holds its first 256 characters. A statement uses it if it names them, too:
+
+\`\`\`sql
+select customer_id from read_models.customer_profile where left(name, 256) = left('Ada', 256) and name = 'Ada';
+\`\`\`
+
 An activation, a rebuild or a retirement does not wait for readers of the view. While a transaction that has read it stays
 open, as \`pg_dump\` does, GraphQL serves the next version, and the view shows the former one. It follows within five seconds
 after that. Until then, \`refold status\`, \`refold doctor\` and the log of the workers name the version that it shows, and the

@@ -212,7 +212,7 @@ test.each([
 test('the statements of sql.md run on the database of the running example', async () => {
   const page = readFileSync(join(folder, 'sql.md'), 'utf8');
   const statements = [...page.matchAll(/```sql\n(.*?)```/gs)].map(([, statement = '']) => statement);
-  expect(statements).toHaveLength(1);
+  expect(statements).toHaveLength(2);
   const db = createDatabase({ url: database.url });
   onTestFinished(() => db.close());
   for (const text of statements) expect(await db.query({ text })).not.toEqual([]);

@@ -13,7 +13,7 @@ export function limitedInputs(projections: readonly Projection[], commands: read
     const writing = texts.filter(({ command }) => reaches(command, projection));
     return Object.entries(columnLimits(projection)).flatMap(([column, { maxBytes }]) => {
       const { type, flags } = projection.columns[column] ?? {};
-      const isWhole = flags?.primaryKey || flags?.unique;
+      const isWhole = [...projection.keyColumns, ...projection.uniqueIndexes.flat()].includes(column);
       const isOnlyKey = flags?.primaryKey && projection.keyColumns.length === 1;
       if (type?.kind !== 'text' || maxBytes === undefined || isOnlyKey) return [];
       // A UTF-16 code unit has at most three bytes in UTF-8.

@@ -145,13 +145,8 @@ function createTable(projection: Projection, readSchema: string): ReadTable {
           continue;
         }
         if (!isIndexed || isUnique || (primaryKey && keyColumns[0] === name)) continue;
-        // The key columns make the order of a sorted list total. A keyset page is then one index scan.
-        const others = keyColumns.filter((key) => key !== name).map(sql);
-        const long = isLongText(column);
-        const first = long ? `left(${sql(name)}, ${longestPlace})` : sql(name);
-        texts.push(
-          index(`${projection.sqlNames[name]}${long ? longSuffix : ''}`, `(${[first, ...others].join(', ')})`),
-        );
+        const [suffix, on] = sortedBy(projection, name);
+        texts.push(index(`${projection.sqlNames[name]}${suffix}`, on));
       }
       return [...texts, ...projection.uniqueIndexes.map(uniqueIndex), `analyze ${table}`];
     },
@@ -227,6 +222,16 @@ function createTable(projection: Projection, readSchema: string): ReadTable {
         : '';
     return `${sql(name)} ${sqlType(column)}${column.flags.nullable ? '' : ' not null'}${check}`;
   }
+}
+
+/** The suffix of the name of a column's index for orders, and what it is on. */
+function sortedBy({ columns, keyColumns, sqlNames }: Projection, name: string): readonly [string, string] {
+  const sql = (one: string) => quoted(String(sqlNames[one]));
+  const isLong = isLongText(columns[name] as Column); // a name of a column
+  const first = isLong ? `left(${sql(name)}, ${longestPlace})` : sql(name);
+  // The key columns make the order of a sorted list total. A keyset page is then one index scan.
+  const others = keyColumns.filter((key) => key !== name).map(sql);
+  return [isLong ? longSuffix : '', `(${[first, ...others].join(', ')})`];
 }
 
 export async function tableExists(db: Queryable, readSchema: string, tableName: string): Promise<boolean> {

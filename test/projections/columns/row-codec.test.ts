@@ -206,7 +206,7 @@ describe('a value is refused', () => {
       'a text too long for an index entry',
       t.text().index(),
       'ä'.repeat(513),
-      "column 'value' has an index and holds 1026 bytes; an indexed text holds at most 1024. Shorten it in evolve, or leave out the index.",
+      "column 'value' has an index and holds 1026 bytes; an indexed text holds at most 1024. Shorten it in evolve. A column that is neither a key nor unique takes any length with .index({ long: true }).",
     ],
     ['null', t.text(), null, "column 'value' is null, but not declared nullable()."],
     [

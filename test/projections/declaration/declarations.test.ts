@@ -453,6 +453,26 @@ describe('a table is refused, with the way out, when', () => {
       "column 'pieces' is integer; 'search' is for text. Leave it out: .index().",
     ],
     [
+      'a number is long',
+      { key, pieces: t.integer().index({ long: true }) },
+      "column 'pieces' is integer; 'long' is for text. Leave it out: .index().",
+    ],
+    [
+      'a key is long',
+      { key: t.text().index({ long: true }).primaryKey() },
+      "column 'key' is part of the key and long; keys and unique values are limited, because an index holds them as a whole. Leave out 'long'.",
+    ],
+    [
+      'a unique text is long',
+      { key, slug: t.text().unique().index({ long: true }) },
+      "column 'slug' is unique and long; keys and unique values are limited, because an index holds them as a whole. Leave out 'long'.",
+    ],
+    [
+      'a text is unique within a long one',
+      { key, slug: t.text().unique({ within: 'title' }), title: t.text().index({ long: true }) },
+      "column 'slug' is unique within 'title', which is long; an index holds both as a whole. Declare 'title' with .index().",
+    ],
+    [
       'bytes with an index have no small limit',
       { key, photo: t.bytes().index() },
       "the index of 'photo', 'key' could hold more bytes than PostgreSQL allows. Declare smaller values, such as t.bytes({ maxBytes: 64 }), or leave the index out.",

@@ -37,7 +37,7 @@ function write<I extends z.ZodObject>(input: I, emits: 'Written' | 'Closed' = 'W
 }
 
 const note = (column: string) =>
-  `article@1: '${column}' is indexed and holds at most 1024 bytes. The input of 'write' takes longer texts, which are refused with TEXT_TOO_LONG. Limit it with columnLimits.`;
+  `article@1: '${column}' is indexed and holds at most 1024 bytes. The input of 'write' takes longer texts, which are refused with TEXT_TOO_LONG. Limit it with columnLimits${column === 'email' ? '' : ', or declare the column with .index({ long: true })'}.`;
 
 const author = z.object({ email: z.string().nullable() }).meta({ id: 'Author' });
 

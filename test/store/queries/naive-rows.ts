@@ -119,8 +119,8 @@ export function naivePage(
 ): RowPage {
   const order = totalOrder(projection, query.orderBy);
   const cursor = cursorOf(projection, query.orderBy);
-  const [after, before] = [query.after, query.before].map(
-    (given) => given && given.map((value, index) => place(projection, String(order[index]?.column), value)),
+  const [after, before] = [query.after, query.before].map((given) =>
+    given?.map((value, index) => place(projection, String(order[index]?.column), value)),
   );
   const inRange = sorted(projection, rows, query, tables).filter(
     (row) =>
