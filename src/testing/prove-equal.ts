@@ -105,9 +105,11 @@ async function foldWithSql(
   await db.transaction((tx) => merge.check(tx));
   let after = beginning;
   for (const upTo of ends) {
-    const upcast = await upcastEvents(log, merge.upcast, after, upTo);
-    await db.transaction((tx) => merge.run(tx, { after, upTo, upcast }, { keys: false }));
-    after = upTo;
+    while (after < upTo) {
+      const { upTo: end, events: upcast } = await upcastEvents(log, merge.upcast, after, upTo);
+      await db.transaction((tx) => merge.run(tx, { after, upTo: end, upcast }, { keys: false }));
+      after = end;
+    }
   }
 }
 

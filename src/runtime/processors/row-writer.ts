@@ -108,9 +108,12 @@ export class RowWriter {
     if (this.state !== 'building') await this.#prune();
   }
 
-  /** Folds and writes these events, which reach up to a position, within the caller's transaction. Call `logLeftOut` after its commit. */
+  /**
+   * Folds and writes these events, which reach up to a position, within the caller's transaction; it may be called for several pages. Call
+   * `logLeftOut` after its commit.
+   */
   async finish(tx: Queryable, events: readonly RecordedEvent[], upTo: GlobalPosition): Promise<void> {
-    const { poison } = await this.#batch.fold(events);
+    const { poison } = await this.#batch.fold(events, tx); // which has the rows of the events before
     if (poison) throw this.#retries.outside(poison.error);
     try {
       this.#expectNoRetry();

@@ -1,9 +1,9 @@
 import { RefoldError } from '../../errors.ts';
-import type { RecordedEvent } from '../../events/event.ts';
 import { type GlobalPosition, globalPosition, laterPosition } from '../../events/global-position.ts';
 import { furthest } from '../../projections/projection/partition.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
+import type { LogPage, LogTail } from '../../store/log/read-events.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { Transaction } from '../../store/postgres/transaction.ts';
 import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
@@ -54,7 +54,7 @@ export async function completeRebuild(options: CompleteRebuildOptions): Promise<
   await createReadTable(projection, readSchema).createIndexes(db);
   return betweenAppends(db, projection, async (isLive) => {
     const left = { after: progress.checkpoint, filter: projection.filter, limit: Number(maxLeft) + 1 };
-    if (isLive && (await log.readTail(left)).events.length > maxLeft) return false;
+    if (isLive && isTooMuch(await log.readTail(left))) return false;
     const completing = db.transaction(
       async (tx) => {
         if ((await keepFromLive(tx, projection.name, projection.version)) === isLive) return undefined;
@@ -67,8 +67,8 @@ export async function completeRebuild(options: CompleteRebuildOptions): Promise<
         if (!isLive) {
           const upTo = laterPosition(progress.checkpoint, served);
           // Events that processors have folded are below the horizon, so this statement sees all of them.
-          const events = await eventsBetween(log, projection, progress.checkpoint, upTo);
-          await takeOver(tx, options, { before, events, upTo });
+          const pages = pagesBetween(log, projection, progress.checkpoint, upTo);
+          await takeOver(tx, options, { before, pages, upTo });
           await pointViews(tx, readSchema, [projection.name]);
           return true;
         }
@@ -78,8 +78,8 @@ export async function completeRebuild(options: CompleteRebuildOptions): Promise<
         const tail = await log.readTail(left, tx);
         // A transaction that began to write before the gate existed.
         if (tail.horizon < upTo) throw new NotYet(undefined);
-        if (tail.events.length > maxLeft) throw new NotYet(false);
-        await takeOver(tx, options, { before, events: tail.events, upTo }).catch((error: unknown) => {
+        if (isTooMuch(tail)) throw new NotYet(false);
+        await takeOver(tx, options, { before, pages: [{ ...tail, upTo }], upTo }).catch((error: unknown) => {
           if (isHeld(error)) throw fencedBy(projection, error);
           throw error;
         });
@@ -107,11 +107,11 @@ class NotYet extends Error {
 async function takeOver(
   tx: Transaction,
   { log, readSchema, projection, progress, actor, deadLettersAccepted }: CompleteRebuildOptions,
-  last: { readonly before: LockedVersion; readonly events: readonly RecordedEvent[]; readonly upTo: GlobalPosition },
+  last: { readonly before: LockedVersion; readonly pages: Pages; readonly upTo: GlobalPosition },
 ): Promise<void> {
   const { name, version, tableName, codeFingerprint } = projection;
-  const { before, events, upTo } = last;
-  await progress.finish(tx, events, upTo);
+  const { before, pages, upTo } = last;
+  for await (const page of pages) await progress.finish(tx, page.events, page.upTo);
   if (!deadLettersAccepted) await refuseDeadLetters(tx, projection);
   const ended = await deleteRebuild(tx, name, version, 'beside');
   await forgetDifferences(tx, name, version);
@@ -167,17 +167,25 @@ async function refuseDeadLetters(tx: Queryable, projection: Projection): Promise
   throw new RefoldError('PROCESSOR_FENCED', `${id}: its rebuild does not take over: ${held}`, { name, version });
 }
 
-async function eventsBetween(
+/** The last events, of which only a page is in memory; at least one page, even if it is empty. */
+type Pages = Iterable<Page> | AsyncIterable<Page>;
+type Page = Pick<LogPage, 'events' | 'upTo'>;
+
+async function* pagesBetween(
   log: EventLog,
   { filter }: Projection,
-  from: BuildProgress['checkpoint'],
-  upTo: BuildProgress['checkpoint'],
-) {
-  const events = [];
-  for (let after = from; after < upTo; ) {
+  from: GlobalPosition,
+  upTo: GlobalPosition,
+): AsyncGenerator<Page> {
+  let after = from;
+  do {
     const page = await log.readAll({ after, upTo, filter, limit: 10_000 });
-    events.push(...page.events);
+    yield page;
     after = page.upTo;
-  }
-  return events;
+  } while (after < upTo);
+}
+
+/** Whether appends would have to wait for long until the last events are folded, which may also be too large for one page. */
+function isTooMuch({ events, upTo, horizon }: LogTail): boolean {
+  return events.length > maxLeft || (events.length > 0 && upTo < horizon);
 }

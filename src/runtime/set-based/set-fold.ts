@@ -23,7 +23,7 @@ import { refusalOf } from '../../store/tables/refused-rows.ts';
 import { type EventRetries, isSqlEventFailure } from '../dead-letters/event-retries.ts';
 import { bisectFailures } from '../processors/bisect-failures.ts';
 import { type LeftOut, nextCut, reachedShares, readLeftOut } from './left-out-rows.ts';
-import { upcastEvents } from './upcast-events.ts';
+import { type UpcastEvents, upcastEvents } from './upcast-events.ts';
 
 export interface SetFoldOptions {
   readonly db: Database;
@@ -56,6 +56,8 @@ export class SetFold {
   /** The error of the event that stops the fold. */
   #stoppedBy: FoldFailure | null = null;
   #leftOut: LeftOut | undefined;
+  /** Of the range that is being folded. */
+  #upcast: UpcastEvents | undefined;
 
   constructor(options: SetFoldOptions) {
     this.#options = options;
@@ -69,10 +71,13 @@ export class SetFold {
   /** Folds everything up to a position, with the policy `stop` up to a failed event. @returns that failure */
   async upTo(end: GlobalPosition, writing: Writing): Promise<FoldFailure | null> {
     this.#leftOut ??= await readLeftOut(this.#options);
+    const { log, merge } = this.#options;
     while (this.#written < end && !this.#stoppedBy) {
+      const cut = nextCut(this.#leftOut.cuts, this.#written, end);
+      this.#upcast = await upcastEvents(log, merge.upcast, this.#written, cut);
       await bisectFailures(
         this.#written,
-        nextCut(this.#leftOut.cuts, this.#written, end),
+        this.#upcast.upTo,
         (after, upTo) => this.#range(after, upTo, writing, this.#leftOutOf()),
         (position, error) => this.#alone(position, error, writing, this.#leftOutOf()),
         {
@@ -81,6 +86,7 @@ export class SetFold {
         },
       );
     }
+    this.#upcast = undefined;
     return this.#stoppedBy;
   }
 
@@ -220,8 +226,8 @@ export class SetFold {
 
   async #batch(after: GlobalPosition, upTo: GlobalPosition): Promise<SqlBatch> {
     const { log, merge, claim } = this.#options;
-    const upcast = await upcastEvents(log, merge.upcast, after, upTo);
-    return { after, upTo, upcast, counted: { partition: claim.partition, of: claim.partitions } };
+    const upcast = await upcastEvents(log, merge.upcast, after, upTo, this.#upcast);
+    return { after, upTo, upcast: upcast.events, counted: { partition: claim.partition, of: claim.partitions } };
   }
 
   /** The rows that this processor folds after a position: those of its partition, unless they were folded under an earlier number of partitions. */

@@ -48,14 +48,16 @@ export async function verifySetBased(options: VerifySetBasedOptions) {
   const size = merge.upcast.length > 0 ? upcastBatchSize : batchSize;
   const table = await readFoldedTable(options);
   for (let after = projection.startAfter; after < upTo; ) {
-    const end = nextCut(table.cuts, after, after + size < upTo ? globalPosition(after + size) : upTo);
+    const cut = nextCut(table.cuts, after, after + size < upTo ? globalPosition(after + size) : upTo);
+    const whole = await upcastEvents(log, merge.upcast, after, cut);
+    const end = whole.upTo;
     after = await bisectFailures(
       after,
       end,
       async (from, to) => {
         const choice = choiceOf(table, to);
         if (choice === null) return;
-        const upcast = await upcastEvents(log, merge.upcast, from, to);
+        const { events: upcast } = await upcastEvents(log, merge.upcast, from, to, whole);
         await savepoint(snapshot, () =>
           merge.run(snapshot, { after: from, upTo: to, upcast, choice }, { keys: false }),
         );
