@@ -130,6 +130,8 @@ function connect(transport: Transport) {
 /** A client that keeps a copy of the rows, and records messages that no client should receive. */
 function createClient(model: ReadModel, transport: Transport, pause: () => Promise<unknown>) {
   const copy = new Map<string, Balance>();
+  /** What a client has that applies no repeats. */
+  const withoutRepeats = new Map<string, Balance>();
   const problems: string[] = [];
   const positions = new Map<string, bigint>();
   const query = `subscription ($since: String) { changes: ${model}Changes(since: $since) {
@@ -144,6 +146,7 @@ function createClient(model: ReadModel, transport: Transport, pause: () => Promi
     if (message.lagged && !message.reset) problems.push('lagged, but was not reset');
     if (message.reset) {
       copy.clear();
+      withoutRepeats.clear();
       positions.clear();
     }
     for (const { operation, key, row, position } of message.changes) {
@@ -151,8 +154,10 @@ function createClient(model: ReadModel, transport: Transport, pause: () => Promi
       if (BigInt(position) < before) problems.push(`${key.accountId} of ${position} came after ${before}`);
       positions.set(key.accountId, BigInt(position));
       if ((row === null) !== (operation === 'DELETE')) problems.push(`${operation} of ${JSON.stringify(row)}`);
-      if (row) copy.set(key.accountId, row);
-      else copy.delete(key.accountId);
+      for (const rows of BigInt(position) > before ? [copy, withoutRepeats] : [copy]) {
+        if (row) rows.set(key.accountId, row);
+        else rows.delete(key.accountId);
+      }
     }
     cursor = message.cursor;
   }
@@ -178,6 +183,7 @@ function createClient(model: ReadModel, transport: Transport, pause: () => Promi
   return {
     model,
     copy,
+    withoutRepeats,
     problems,
     async resume() {
       if (wire) return;
@@ -342,6 +348,7 @@ export function changeFeedClients(startStore?: () => Promise<StoreServer>, parti
           clients.every(({ copy, problems }) => problems.length > 0 || isDeepStrictEqual(copy, expected)),
         ).finally(() => Promise.all(clients.map((client) => client.stop())));
         expect(clients.flatMap(({ problems }) => problems)).toEqual([]);
+        for (const { withoutRepeats } of clients) expect(withoutRepeats).toEqual(expected);
       }),
       { numRuns: effort(12, 4) },
     );

@@ -253,6 +253,24 @@ test('more changes at once than the limit lead to all rows, and many changes in 
   await back.return?.();
 });
 
+test('a page that ends among the changes of a partition that is ahead leads to all rows, and the feed goes on from there', async () => {
+  const live = setting.another({ feedLimits: { keys: 100, batches: 2, rows: 10 } });
+  const { name } = stock;
+  await setting.db.query({
+    text: 'insert into refold.processors (name, version, partition) values ($1, 1, 1)',
+    values: [name],
+  });
+  for (const units of [1, 2, 3, 4]) await writer.write({ upserted: [row('a', units), row(`x${units}`, units)] });
+  // Below its changes, the other partition may still write.
+  const behind = 'update refold.processors set checkpoint = 1 where name = $1 and partition = 1';
+  await setting.db.query({ text: behind, values: [name] });
+  const messages = feed({ from: '1@1.1' }, live);
+  expect(await next(messages)).toBe('TOO_MANY +a:4 +x1:1 +x2:2 +x3:3 +x4:4 to 1@1.1');
+  await writer.write({ deleted: [['x1']] });
+  expect(await next(messages)).toContain('-x1');
+  await messages.return?.();
+});
+
 test('a slow consumer gets the latest state of each row, and the changes of an even slower one are read again when it pulls', async () => {
   const live = setting.another({ maxWaiting: 2 });
   const watching = feed({}, live);

@@ -1,0 +1,3 @@
+import { changeFeedClients } from './change-feed-clients.property.ts';
+
+changeFeedClients(undefined, 3);
