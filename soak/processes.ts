@@ -76,11 +76,11 @@ export async function deploy(
     last.push(line);
     if (last.length > 30) last.shift();
     const logged = jsonIn(line);
-    if (logged) onLog(name, logged.level, logged.err ? `${logged.msg}: ${logged.err.message}` : logged.msg);
-    if (logged) return;
-    const listening = /GraphQL +(http:\S+)\/graphql/.exec(line)?.[1];
+    const text = logged?.msg ?? line;
+    const listening = /GraphQL +(http:\S+)\/graphql/.exec(text)?.[1];
     if (listening) started.resolve(listening);
-    else if (line.includes('maintains the read models')) started.resolve('');
+    else if (text.includes('maintains the read models')) started.resolve('');
+    else if (logged) onLog(name, logged.level, logged.err ? `${logged.msg}: ${logged.err.message}` : logged.msg);
   }
   let stopping = false;
   let death: string | undefined;
