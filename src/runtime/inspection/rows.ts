@@ -66,7 +66,7 @@ export interface ShownRow {
   readonly row: Readonly<Record<string, unknown>>;
 }
 
-/** A page of a version's rows by key. @throws RefoldError `BAD_USER_INPUT` */
+/** A page of a version's rows by key; fewer than asked for if they are large. @throws RefoldError `BAD_USER_INPUT` */
 export async function readRows(
   { find, config }: InspectedApplication,
   id: string,
@@ -89,6 +89,8 @@ export async function readRows(
   const pages = scanTable(db, readSchema, projection, { pageSize: first + 1, ...place });
   const page = await pages.next();
   const value = page.done ? [] : page.value;
+  // A page of large rows ends earlier.
+  const more = value.length > first || (value.length > 0 && !(await pages.next()).done);
   const rows = value.slice(0, first).map((row) => ({ key: jsonKey(keyOf(row)), row: shownRow(projection, row) ?? {} }));
-  return { rows, next: value.length > first ? rows.at(-1)?.key : null };
+  return { rows, next: more ? rows.at(-1)?.key : null };
 }

@@ -10,7 +10,10 @@ type RowsTable = ColumnsOf<'refold.projections', 'table_name' | 'generation'>;
 export interface ChangesKept extends RowsTable {
   /** All changes after this position are available. */
   readonly floor: GlobalPosition;
-  /** The position that the version has reached; for a live inline version, the highest assigned position. */
+  /**
+   * No cursor of these rows is above it: the position that the version has reached. For an inline version it is the highest assigned position, also
+   * while appends leave it: of several that announce that, the last one to commit may have been the first to announce it, below a cursor given since.
+   */
   readonly reached: GlobalPosition;
 }
 
@@ -25,7 +28,16 @@ export async function readChangesKept(db: Queryable, { name, version }: Projecti
         table_name as "tableName",
         generation,
         (select position from refold.change_floors where name = $1 and version = $2) as floor,
-        (select min(refold.reached(name, version, checkpoint)) from refold.processors where name = $1 and version = $2) as reached
+        (
+          select
+            case
+              when exists (select from refold.inline_versions where name = $1 and version = $2)
+              then greatest(min(checkpoint), pg_sequence_last_value('refold.events_position_seq'), 0)
+              else min(checkpoint)
+            end
+          from refold.processors
+          where name = $1 and version = $2
+        ) as reached
       from refold.projections
       where name = $1 and version = $2`,
     values: [name, version],

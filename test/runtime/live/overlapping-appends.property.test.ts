@@ -178,6 +178,55 @@ async function operate(what: 'rebuild' | 'switch'): Promise<void> {
   });
 }
 
+test('a feed resumes where it was while appends leave its inline version, also if the first of them commits last', async () => {
+  const [{ db, live, log }] = processes as [Runtime];
+  const feed = (since: ChangeCursor | null) =>
+    live.changes(inlineBalance, { where: null, columns, snapshot: false, since }, { after: null });
+  /** Runs statements in a transaction that stays open. */
+  const hold = async (...texts: string[]) => {
+    const held = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const over = db.transaction(async (tx) => {
+      for (const text of texts) await tx.query({ text });
+      held.resolve();
+      await release.promise;
+    });
+    over.catch(held.reject);
+    await held.promise;
+    return async () => {
+      release.resolve();
+      await over;
+    };
+  };
+  const begun = await pull(feed(null));
+  // It keeps the version from ending its leave.
+  const folding = await hold(
+    `select pg_advisory_xact_lock_shared(lock_key) from refold.inline_versions where name = '${inlineBalance.name}' and version = 1`,
+  );
+  // It can't fold, has no position yet, and waits.
+  const stranger = await hold(`select refold.pass_inline('{account}')`);
+  await db.query({ text: `select nextval('refold.events_position_seq')` }); // of an append that was rolled back
+  const { position } = await log.append(creditOf('c'));
+  const { cursor } = await until(async () => {
+    const messages = feed(null);
+    const message = await pull(messages);
+    await messages.return?.();
+    return message.position > begun.position && message;
+  });
+  await stranger();
+
+  const resumed = feed(cursor);
+  const first = pull(resumed);
+  const other = feed(null);
+  await pull(other); // the poll after the resume
+  await folding();
+  let last = await first;
+  expect(last).toMatchObject({ reset: false });
+  while (last.position < position) last = await pull(resumed);
+  for (const one of [resumed, other]) await one.return?.();
+  await untilLive(processes[0] as Runtime, inlineBalance, inlineV2);
+});
+
 test('a feed that begins while an append is running gets the changes that were committed before it', async () => {
   const [{ live, log }] = processes as [Runtime];
   // A subscriber that has been served these changes already.
