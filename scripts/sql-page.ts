@@ -42,7 +42,7 @@ The index of a [long text](queries.md#long-texts) holds its first 256 characters
 select customer_id from read_models.customer_profile where left(name, 256) = left('Ada', 256) and name = 'Ada';
 \`\`\`
 
-An activation, a rebuild or a retirement does not wait for readers of the view. While a transaction that has read it stays
+An activation, a rebuild, a retirement or an edit in development does not wait for readers of the view. While a transaction that has read it stays
 open, as \`pg_dump\` does, GraphQL serves the next version, and the view shows the former one. It follows within five seconds
 after that. Until then, \`refold status\`, \`refold doctor\` and the log of the workers name the version that it shows, and the
 session: its process id, its application name, and when its transaction began. The former table is dropped after that.
