@@ -94,7 +94,10 @@ export async function run({ minutes, seed, rate, through, keepFiles, say }: RunO
     if (ledger.entries.length === 0) await setThings(session, seeded(seed));
     for (const { role, url: at } of fleet.steady) if (role === 'gateway') await fillDocumentCaches(at, seed);
     clients.resume();
-    const sampler = startSampler({ ...world, now, processes: () => fleet.processes, steady: () => fleet.steady });
+    const sampler = startSampler({
+      ...{ ...world, now, processes: () => fleet.processes, steady: () => fleet.steady },
+      onMissed: clock,
+    });
     const length = (minutes * minute) / halves.length;
     const end = now() + length;
     let nextRest = now() + restEveryMs;

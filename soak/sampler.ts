@@ -1,4 +1,6 @@
 import type { Database } from '../src/store/postgres/database.ts';
+import { isOutage } from '../src/store/postgres/database-errors.ts';
+import { reasonOf } from '../src/thrown.ts';
 import type { Sample, Series } from './bounds.ts';
 import type { Latency } from './client-record.ts';
 import type { Deployed } from './processes.ts';
@@ -16,6 +18,8 @@ export interface SamplerOptions {
   /** All running processes, and those that are never replaced. */
   readonly processes: () => readonly Deployed[];
   readonly steady: () => readonly Deployed[];
+  /** Called with a sentence if a look at the database failed; its figures are missing then. */
+  onMissed(sentence: string): void;
 }
 
 const databaseEveryMs = 10_000;
@@ -25,7 +29,7 @@ const collectEveryMs = 20_000;
 const latencyWindowMs = 15_000;
 
 /** Samples the database and the processes periodically. */
-export function startSampler({ db, now, processes, steady }: SamplerOptions): Sampler {
+export function startSampler({ db, now, processes, steady, onMissed }: SamplerOptions): Sampler {
   const began = now();
   const figures = new Map<string, { unit: string; samples: Sample[] }>();
   let events = 0;
@@ -63,7 +67,12 @@ export function startSampler({ db, now, processes, steady }: SamplerOptions): Sa
     }
   }
 
-  const looking = repeatedly(databaseEveryMs, lookAtDatabase);
+  const looking = repeatedly(databaseEveryMs, () =>
+    lookAtDatabase().catch((error: unknown) => {
+      if (!isOutage(error)) throw error;
+      onMissed(`no figures of the database: ${reasonOf(error)}`);
+    }),
+  );
   const timers = [
     setInterval(lookAtProcesses, processEveryMs),
     setInterval(() => {
