@@ -284,7 +284,9 @@ create table refold.processes (
   payload_versions jsonb not null default '{}'::jsonb,
   reactor_versions jsonb not null default '{}'::jsonb,
   announcement_hash bigint not null generated always as (hash_array_extended(ARRAY[hash_array_extended(declares, (0)::bigint), hash_array_extended(owns, (0)::bigint), hash_array_extended(keeps, (0)::bigint), jsonb_hash_extended(payload_versions, (0)::bigint), jsonb_hash_extended(reactor_versions, (0)::bigint)], (0)::bigint)) stored,
-  code jsonb not null default '{}'::jsonb
+  code jsonb not null default '{}'::jsonb,
+  ownership text,
+  maintains text[] not null default '{}'::text[]
 ) with (fillfactor=50);
 
 alter table refold.processes add constraint processes_pkey PRIMARY KEY (id);
@@ -316,6 +318,10 @@ comment on column refold.processes.reactor_versions is 'The versions of reactors
 comment on column refold.processes.announcement_hash is 'Differs whenever the process announces something else.';
 
 comment on column refold.processes.code is 'The versions that it folds, such as cart_summary@2, each with a hash of the code that does it.';
+
+comment on column refold.processes.ownership is 'Its runtime.ownership: advisory, lease or memory. Null if it maintains nothing.';
+
+comment on column refold.processes.maintains is 'The versions and reactors that it maintains, such as cart_summary@2.';
 
 create table refold.processors (
   name text collate "C" not null,

@@ -263,6 +263,12 @@ export const refoldCodes = {
     why: 'Its version, encoding, settings, privileges or pooler do not fit.',
     do: 'Change what the message names.',
   },
+  OPTION_DIFFERS: {
+    status: null,
+    what: 'An option differs from the one in use: `option`, `found`, `expected`. Nothing was started.',
+    why: '`database.readSchema` is not the schema of the read tables, or running processes that maintain the same have another `runtime.ownership`.',
+    do: 'Set the value that the message names. To change it for all, see [operating](operating.md#change-options-that-all-processes-share).',
+  },
   DATABASE_NOT_MIGRATED: {
     status: null,
     what: 'The tables of Refold are older or newer than the program.',

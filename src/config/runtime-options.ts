@@ -20,7 +20,7 @@ export interface RuntimeOptions {
    * `'lease'` uses a row that is renewed. It needs no session, so use it with a pooler in transaction mode. With either, the work of a host
    * that vanishes or hangs is free after `leaseSeconds`. `'memory'` asks no server. Use it if one process only maintains the read tables,
    * for example in tests: two such processes would take the work from each other again and again, although no row would be wrong. All
-   * processes of an application must use the same setting.
+   * processes of an application must use the same setting: one with another that maintains the same is refused with `OPTION_DIFFERS`.
    * @default 'advisory'
    */
   readonly ownership?: OwnershipKind;

@@ -2,8 +2,6 @@ import type { Logger } from 'pino';
 import type { Command } from '../commands/define-command.ts';
 import type { Config } from '../config/define-config.ts';
 import type { Maintained } from '../config/maintained.ts';
-import { payloadVersionsOf } from '../events/payload-versions.ts';
-import { declaredVersions } from '../reactors/versioned-reactor.ts';
 import type { EventLog } from '../store/event-log.ts';
 import type { Database } from '../store/postgres/database.ts';
 import type { Notifications } from '../store/postgres/notifications.ts';
@@ -22,7 +20,7 @@ import type { UsageRecorder } from './monitoring/usage-recorder.ts';
 import type { WorkMetrics } from './monitoring/work-metrics.ts';
 import { createDatabaseWatch, type DatabaseProblems, type DatabaseWatch } from './ownership/database-watch.ts';
 import type { Outages } from './ownership/outages.ts';
-import { codeOf, type ProcessDescription } from './ownership/presence.ts';
+import { type DescribedProcess, describeProcess } from './ownership/presence.ts';
 import { createReactorOperations, type ReactorOperations } from './reactors/reactor-operations.ts';
 import type { Positions } from './reads/positions.ts';
 import { createReadModels, type ReadModelSource } from './reads/read-models.ts';
@@ -42,14 +40,11 @@ import { leaveDamaged } from './versions/table-watch.ts';
 import type { Versions } from './versions/versions.ts';
 
 /** What a process has once, whatever it declares. */
-export interface SharedParts {
+export interface SharedParts extends DescribedProcess {
   /** The pool of the log's database, whose store is the first of `stores`. */
   readonly db: Database;
   readonly stores: ReadStores;
-  readonly owner: string;
   readonly development: boolean;
-  readonly maintain: boolean;
-  readonly serves: boolean;
   readonly logger: Logger;
   /** Reports what inline projections leave out, even during an outage. */
   readonly appendLogger: Logger;
@@ -256,21 +251,14 @@ type MaintainedParts = SharedParts &
 function maintainDeclared(parts: MaintainedParts, config: Config, maintained: Maintained): Maintenance {
   const { db, stores, owner, development, maintain, serves, versions, logger, late } = parts;
   const { log, source, lifecycle, history, positions } = parts;
-  const { projections, families, reactors, database } = config;
+  const { projections, database } = config;
   const readModelsServed = serves ? createServedReadModels({ db, projections, versions, logger }) : undefined;
-  const described: ProcessDescription = {
-    name: owner,
-    role: maintain ? (serves ? 'all' : 'worker') : 'gateway',
-    versions: (serves ? config : maintained).projections.map(({ id }) => id),
-    code: codeOf(projections, maintain ? maintained.projections : []),
-    payloadVersions: payloadVersionsOf(families),
-    reactorVersions: declaredVersions(reactors),
-  };
+  const described = describeProcess(parts, config, maintained);
   const options = {
     ...{ config, maintained, owner, development, described, maintain, serves },
     ...{ stores, log, source, history, versions, positions, lifecycle, metrics: parts.metrics },
   };
-  const registration = { readSchema: database.readSchema, actor: owner, development };
+  const registration = { readSchema: database.readSchema, actor: owner, development, described };
   const maintenances = [
     maintainStore({ ...options, store: stores.home, logger }),
     ...stores.apart.map((store) =>

@@ -1,19 +1,30 @@
 import type { Config } from '../config/define-config.ts';
+import type { Maintained } from '../config/maintained.ts';
 import { defaultStore } from '../projections/projection/projection.ts';
 import { selfFeedingWarnings } from '../reactors/reaction-chains.ts';
 import { checkCitus } from '../store/citus/citus-check.ts';
+import { withdrawProcess } from '../store/ownership/processes.ts';
 import { isOutage } from '../store/postgres/database-errors.ts';
 import { errorInStore, type ReadStore, type ReadStores } from '../store/read-store.ts';
 import { checkServer } from '../store/server/server-check.ts';
 import { checkSessions } from '../store/server/session-check.ts';
 import { checkStore } from '../store/server/store-check.ts';
 import { connectionLimitWarnings } from './ownership/connection-limit.ts';
+import { type DescribedProcess, describeProcess } from './ownership/presence.ts';
 import { registerReactors } from './reactors/register-reactors.ts';
 import { type RegisterOptions, registerVersions } from './registration/register-versions.ts';
 import { checkLoggedNames } from './versions/undeclared-events.ts';
 
-export interface Registration extends Omit<RegisterOptions, 'declarations' | 'store' | 'knownStores'> {
+export interface Registration extends Omit<RegisterOptions, 'declarations' | 'store' | 'knownStores' | 'described'> {
   readonly stores: ReadStores;
+  /** The process that starts, and what it maintains of the declarations. */
+  readonly process: DescribedProcess;
+  readonly maintained: Maintained;
+}
+
+interface Registered {
+  readonly warnings: readonly string[];
+  readonly late: ReadonlySet<ReadStore>;
 }
 
 /**
@@ -21,10 +32,23 @@ export interface Registration extends Omit<RegisterOptions, 'declarations' | 'st
  *
  * @returns warnings for the operator, as sentences, and the stores apart from the log that do not respond: nothing is registered there yet.
  */
-export async function registerDeclarations(
+export async function registerDeclarations(config: Config, registration: Registration): Promise<Registered> {
+  const { process, maintained, ...options } = registration;
+  const { stores } = options;
+  try {
+    return await registerInStores(config, { ...options, described: describeProcess(process, config, maintained) });
+  } catch (error) {
+    // A process that does not start must not count as running. Where it was not announced, this changes nothing.
+    if (!isOutage(error))
+      for (const { db } of [stores.home, ...stores.apart]) await withdrawProcess(db, process.id).catch(() => {});
+    throw error;
+  }
+}
+
+async function registerInStores(
   config: Config,
-  { stores, ...registration }: Registration,
-): Promise<{ readonly warnings: readonly string[]; readonly late: ReadonlySet<ReadStore> }> {
+  { stores, ...registration }: Omit<Registration, 'process' | 'maintained'> & Pick<RegisterOptions, 'described'>,
+): Promise<Registered> {
   const { db, actor } = registration;
   const undeclared = await checkLoggedNames(db, config.families);
   const warnings = [

@@ -117,10 +117,11 @@ export interface Runtime {
 }
 
 export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
-  const { config, url, owner, development, maintain, metrics } = options;
+  const { config, url, owner, development, maintain, maintained = config, serves = false, metrics } = options;
   const outages = createOutages(options.logger);
   const { logger } = outages;
   const { readSchema, notifications: sessions } = config.database;
+  const process = { id: crypto.randomUUID(), owner, development, maintain, serves, logger, outages, metrics };
   let declaredNow = config;
   const stops: (() => Promise<void>)[] = [];
   const stop = async () => {
@@ -136,7 +137,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       const copies = createStoreFinder(stores, config).copies();
       links.found(await copies.catch((error: unknown) => explainStores(stores, readSchema, error)));
     }
-    const registration = { db, stores, readSchema, actor: owner, development };
+    const registration = { db, stores, readSchema, actor: owner, development, process, maintained };
     const { warnings, late } = await registerDeclarations(config, registration);
     for (const warning of warnings) logger.warn(warning);
 
@@ -197,16 +198,15 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       const declared = declaredNow.projections.find((one) => one.name === name && one.version === version);
       return stores.of(declared ? versions.stored(declared) : { store: defaultStore }).db;
     };
-    const usage = options.serves ? createUsageRecorder({ db, usage: config.gateway.fieldUsage, logger }) : undefined;
+    const usage = serves ? createUsageRecorder({ db, usage: config.gateway.fieldUsage, logger }) : undefined;
     if (usage) stops.push(() => usage.stop());
-    const canaries = options.serves ? createCanaryRecorder(dbOf, logger) : undefined;
+    const canaries = serves ? createCanaryRecorder(dbOf, logger) : undefined;
     if (canaries) stops.push(() => canaries.stop());
 
-    const process = { owner, development, maintain, serves: options.serves ?? false, logger, outages, metrics };
     const reading = { reads, positionsIn, positions, replicas: replicas.byStore, versions, usage };
     const writing = { snapshots, turns, notifications, pollTimer, history, appendLogger: options.logger };
     const shared: SharedParts = { ...process, ...reading, ...writing, db, stores };
-    let declared: DeclaredParts = declareParts(shared, config, options.maintained);
+    let declared: DeclaredParts = declareParts(shared, config, maintained);
     stops.push(() => declared.close());
     declared.maintain(late);
     stops.push(() => declared.stopMaintaining());
@@ -275,7 +275,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
         let silent: ReadonlySet<ReadStore> = new Set();
         try {
           links.declare(next.projections);
-          const { warnings, late } = await registerDeclarations(next, registration);
+          const { warnings, late } = await registerDeclarations(next, { ...registration, maintained: next });
           silent = late;
           declaredNow = next;
           declared = declareParts(shared, next);

@@ -1,5 +1,6 @@
 import { multistream, pino } from 'pino';
 import { afterEach, beforeEach } from 'vitest';
+import { maintainedBy } from '../../src/config/maintained.ts';
 import { type Config, defineConfig, type Projection } from '../../src/index.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
 import { readRegistry } from '../../src/store/registry/registry.ts';
@@ -23,6 +24,8 @@ export interface StartOptions {
   readonly owner?: string;
   /** @default true */
   readonly maintain?: boolean;
+  /** What it maintains. @default everything that is declared */
+  readonly only?: readonly string[];
   /** @default false */
   readonly development?: boolean;
 }
@@ -43,9 +46,12 @@ export async function createRuntimeSetting(
     database,
     storeUrl: store?.url,
     messages,
-    async start(given, { owner = 'test', maintain = true, development = false } = {}) {
+    async start(given, { owner = 'test', maintain = true, development = false, only } = {}) {
       const config = store ? withStore(given, store.url) : given;
-      const runtime = await startRuntime({ config, url: database.url, owner, development, maintain, logger });
+      const runtime = await startRuntime({
+        ...{ config, url: database.url, owner, development, maintain, logger },
+        maintained: maintainedBy(config, only),
+      });
       const [apart] = runtime.stores.apart;
       const shown: Runtime = apart ? Object.create(runtime, { db: { value: apart.db } }) : runtime;
       running.add(shown);

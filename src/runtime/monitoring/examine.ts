@@ -28,7 +28,6 @@ import { stallText } from './stall-text.ts';
 export interface Finding {
   readonly subject:
     | ServerCheck['subject']
-    | 'options'
     | 'sessions'
     | 'stores'
     | 'replicas'

@@ -1,6 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import type { Config } from '../../config/define-config.ts';
+import type { Maintained } from '../../config/maintained.ts';
+import { payloadVersionsOf } from '../../events/payload-versions.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
+import { declaredVersions } from '../../reactors/versioned-reactor.ts';
 import type { ProcessRole } from '../../store/ownership/live-processes.ts';
 import { announceProcess, type KnownVersions, withdrawProcess } from '../../store/ownership/processes.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
@@ -8,6 +11,8 @@ import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 
 /** How a process describes itself to other processes, beside its units. */
 export interface ProcessDescription extends KnownVersions {
+  /** Drawn at its start; the same in all stores. */
+  readonly id: string;
   /** For example `host:4711`. */
   readonly name: string;
   readonly role: ProcessRole;
@@ -15,6 +20,41 @@ export interface ProcessDescription extends KnownVersions {
   readonly versions: readonly string[];
   /** The versions that it folds, each with the fingerprint of its code. @default none */
   readonly code?: Readonly<Record<string, string>>;
+  /** The kind of its ownership; null if it maintains nothing. @default null */
+  readonly ownership?: string | null;
+  /** The versions and reactors that it maintains. @default none */
+  readonly maintains?: readonly string[];
+}
+
+/** What describes a process, whatever it declares. */
+export interface DescribedProcess {
+  readonly id: string;
+  readonly owner: string;
+  /** Whether it maintains read tables. */
+  readonly maintain: boolean;
+  /** Whether it answers clients. */
+  readonly serves: boolean;
+}
+
+export function describeProcess(
+  { id, owner, maintain, serves }: DescribedProcess,
+  config: Config,
+  maintained: Maintained,
+): ProcessDescription {
+  const { projections, families, reactors, runtime } = config;
+  return {
+    id,
+    name: owner,
+    role: maintain ? (serves ? 'all' : 'worker') : 'gateway',
+    versions: (serves ? config : maintained).projections.map((one) => one.id),
+    code: codeOf(projections, maintain ? maintained.projections : []),
+    ownership: maintain ? runtime.ownership : null,
+    maintains: maintain
+      ? [...maintained.projections.map((one) => one.id), ...maintained.reactors.map((one) => one.name)]
+      : [],
+    payloadVersions: payloadVersionsOf(families),
+    reactorVersions: declaredVersions(reactors),
+  };
 }
 
 const announceMilliseconds = 2000;
@@ -25,7 +65,7 @@ export function announcePresence(
   described: ProcessDescription,
   logger: Logger,
 ): { stop(): Promise<void> } {
-  const own = { id: randomUUID(), ...described, declares: [], owns: [], keeps: [] };
+  const own = { ...described, declares: [], owns: [], keeps: [] };
   const task = startPeriodicTask(
     announceMilliseconds,
     async () => void (await announceProcess(db, own)),
@@ -40,7 +80,7 @@ export function announcePresence(
 }
 
 /** The fingerprints of the code that a process folds with. Its appends fold into all inline versions. */
-export function codeOf(declared: readonly Projection[], maintained: readonly Projection[]): Record<string, string> {
+function codeOf(declared: readonly Projection[], maintained: readonly Projection[]): Record<string, string> {
   const folded = [...declared.filter(({ mode }) => mode === 'inline'), ...maintained];
   return Object.fromEntries(folded.map(({ id, codeFingerprint }) => [id, codeFingerprint]));
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import {
   type AnnouncedProcess,
@@ -58,7 +57,7 @@ const forgottenAfterSeconds = 60;
 const freeLongMilliseconds = goneAfterSeconds * 1000;
 
 export function createRebalancer(db: Queryable, described: ProcessDescription): Rebalancer {
-  const id = randomUUID();
+  const { id } = described;
   const freeSince = new Map<string, number>();
   let forgotten = Number.NEGATIVE_INFINITY;
   let heard: ReadonlyMap<string, HeardProcess> = new Map(); // by standing
@@ -74,7 +73,7 @@ export function createRebalancer(db: Queryable, described: ProcessDescription): 
   }
 
   async function announce(standing: Standing): Promise<void> {
-    const hash = await announceProcess(db, { id, ...described, ...standing });
+    const hash = await announceProcess(db, { ...described, ...standing });
     announced = { text: textOf(standing), hash };
   }
 

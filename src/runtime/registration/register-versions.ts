@@ -22,6 +22,7 @@ import type { StoredDefinition } from '../../store/statements/stored-json.ts';
 import { dropLater } from '../../store/tables/old-tables.ts';
 import { createReadSchema } from '../../store/tables/read-table.ts';
 import { deleteTableSnapshotsOf } from '../../store/tables/table-snapshots.ts';
+import type { ProcessDescription } from '../ownership/presence.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { expectVersion } from '../versions/expect-version.ts';
 import { leaveInline } from '../versions/leave-inline.ts';
@@ -34,6 +35,7 @@ import {
 } from '../versions/registries.ts';
 import { unreadNames } from '../versions/undeclared-events.ts';
 import { createVersionTables, leaveTable } from '../versions/version-tables.ts';
+import { announceStart } from './announce-start.ts';
 import { codeChangedMessage, endingRules, removedVersions, tableChangedMessage } from './changed-declaration.ts';
 import { checkSqlFold, declareVersions, expectReached, newVersion } from './declare-versions.ts';
 
@@ -48,6 +50,8 @@ export interface RegisterOptions {
   readonly actor: string;
   /** Rebuilds a version whose table or code was edited, instead of refusing or warning. */
   readonly development: boolean;
+  /** The process that starts. It is announced. @default none starts */
+  readonly described?: ProcessDescription;
 }
 
 /**
@@ -55,7 +59,7 @@ export interface RegisterOptions {
  * Everything commits or nothing does. Processes that start at the same time take turns.
  *
  * @returns warnings for the operator, as sentences.
- * @throws RefoldError `PROJECTION_CHANGED`, `PROJECTION_REMOVED`
+ * @throws RefoldError `PROJECTION_CHANGED`, `PROJECTION_REMOVED`, `OPTION_DIFFERS`
  */
 export async function registerVersions(options: RegisterOptions): Promise<string[]> {
   for (;;) {
@@ -102,9 +106,10 @@ function ownProjections(
 }
 
 function register(options: RegisterOptions): Promise<string[]> {
-  const { db, readSchema, declarations, actor, development } = options;
+  const { db, readSchema, declarations, actor, development, described } = options;
   return db.transaction(async (tx) => {
     await lockRegistry(tx, registryLockKey);
+    await announceStart(tx, readSchema, described);
     await createReadSchema(tx, readSchema);
     const registered = await readRegistry(tx);
     const all = await withOtherStores(tx, registered);

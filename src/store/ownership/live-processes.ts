@@ -65,6 +65,22 @@ export async function readProcessesOfOtherCode(db: Queryable, id: string, finger
   return rows.map(({ name }) => name);
 }
 
+/** The processes with a recent heartbeat that maintain some of the same with another kind of ownership. */
+export async function readProcessesOfOtherOwnership(
+  db: Queryable,
+  ownership: string,
+  maintains: readonly string[],
+): Promise<{ readonly name: string; readonly ownership: string }[]> {
+  return db.query({
+    text: `
+      select name, ownership
+      from refold.processes
+      where heartbeat_at > clock_timestamp() - make_interval(secs => $1) and ownership <> $2 and maintains && $3
+      order by ${byName}`,
+    values: [silentSeconds, ownership, maintains],
+  });
+}
+
 /** A running process, with what it owns. */
 export interface RunningProcess
   extends LiveProcess,

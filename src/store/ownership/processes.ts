@@ -34,6 +34,10 @@ export interface Announcement extends AnnouncedProcess, KnownVersions {
   readonly versions: readonly string[];
   /** The versions that it folds, each with the fingerprint of its code. @default none */
   readonly code?: Readonly<Record<string, string>>;
+  /** The kind of its ownership; null if it maintains nothing. @default null */
+  readonly ownership?: string | null;
+  /** The versions and reactors that it maintains, such as `cart_summary@2`. @default none */
+  readonly maintains?: readonly string[];
 }
 
 /**
@@ -46,8 +50,9 @@ export async function announceProcess(db: Queryable, own: Announcement): Promise
     name: 'announce process',
     text: `
       insert into refold.processes as process
-        (id, name, declares, owns, keeps, role, versions, payload_versions, reactor_versions, code)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+        (id, name, declares, owns, keeps, role, versions, payload_versions, reactor_versions, code, ownership,
+         maintains)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
       on conflict (id) do update
       set
         declares = excluded.declares,
@@ -124,9 +129,9 @@ export async function readAnnouncements(db: Queryable, standings: readonly strin
 const standing = `id || ' ' || announcement_hash`;
 
 function valuesOf({ payloadVersions, reactorVersions, ...own }: Announcement): unknown[] {
-  const { id, name, declares, owns, keeps, role, versions, code = {} } = own;
+  const { id, name, declares, owns, keeps, role, versions, code = {}, ownership = null, maintains = [] } = own;
   const known = [JSON.stringify(payloadVersions), JSON.stringify(reactorVersions), JSON.stringify(code)];
-  return [id, name, declares, owns, keeps, role, versions, ...known];
+  return [id, name, declares, owns, keeps, role, versions, ...known, ownership, maintains];
 }
 
 /** A process that owns units according to the registry but is silent. */

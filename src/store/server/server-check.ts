@@ -1,7 +1,10 @@
+import { RefoldError } from '../../errors.ts';
 import type { Database } from '../postgres/database.ts';
-import { onlyRow, type Queryable } from '../statements/statement.ts';
+import { sqlStateOf } from '../postgres/database-errors.ts';
+import { type ColumnsOf, onlyRow, type Queryable, refoldTables, run } from '../statements/statement.ts';
 import { requireMigrated } from './migrate.ts';
 import { privilegeProblem } from './privileges.ts';
+import { isSchemaMissing } from './running-processes.ts';
 import { refuseServer, requireSuitableServer } from './server-facts.ts';
 
 /** The properties of a migrated database that a correct horizon requires. */
@@ -19,7 +22,7 @@ export interface LogFacts {
 /**
  * Refuses a database on which the event log would not be safe, or whose role lacks privileges, before anything runs on it.
  *
- * @throws RefoldError `DATABASE_UNSUITABLE`, `DATABASE_NOT_MIGRATED` or `DATABASE_UNAVAILABLE` that says what to do.
+ * @throws RefoldError `DATABASE_UNSUITABLE`, `OPTION_DIFFERS`, `DATABASE_NOT_MIGRATED` or `DATABASE_UNAVAILABLE` that says what to do.
  */
 export async function checkServer(db: Database, readSchema: string): Promise<void> {
   for (const { check } of serverChecks(readSchema)) await check(db);
@@ -27,7 +30,7 @@ export async function checkServer(db: Database, readSchema: string): Promise<voi
 
 /** One of the checks of a start. */
 export interface ServerCheck {
-  readonly subject: 'server' | 'privileges' | 'migrations' | 'log';
+  readonly subject: 'server' | 'options' | 'privileges' | 'migrations' | 'log';
   /** What is true if the check passes. */
   readonly passed: string;
   /** @throws RefoldError that says what to do */
@@ -41,6 +44,11 @@ export function serverChecks(readSchema: string): readonly ServerCheck[] {
       subject: 'server',
       passed: 'The server takes writes, has a suitable version, and its settings keep the log safe.',
       check: requireSuitableServer,
+    },
+    {
+      subject: 'options',
+      passed: 'The read tables are in the schema that the options name.',
+      check: (db) => requireReadSchema(db, readSchema),
     },
     // Before the migrations: without privileges on the schema, they cannot be read. Newer tables need no privileges for this code.
     {
@@ -59,6 +67,44 @@ export function serverChecks(readSchema: string): readonly ServerCheck[] {
       check: async (db) => refuseServer(db.url, await readLogProblem(db)),
     },
   ];
+}
+
+/**
+ * Refuses a read schema other than the one of the tables that the registry knows: nothing would be found there, and what a process claims would stop.
+ *
+ * @throws RefoldError `OPTION_DIFFERS`
+ */
+export async function requireReadSchema(db: Queryable, readSchema: string): Promise<void> {
+  const [other] = await readOtherSchemas(db, readSchema);
+  if (!other) return;
+  const { name, version, tableSchema } = other;
+  throw new RefoldError(
+    'OPTION_DIFFERS',
+    `database.readSchema is '${readSchema}', and the read tables, such as that of ${name}@${version}, are in the schema '${tableSchema}'. Set database.readSchema to '${tableSchema}' in all processes. The page on operating says how to give the schema another name.`,
+    { option: 'database.readSchema', found: readSchema, expected: tableSchema },
+  );
+}
+
+type OtherSchema = ColumnsOf<'refold.projections', 'name' | 'version' | 'table_schema'>;
+
+/** Empty too if the registry can't be read: other checks say why. */
+async function readOtherSchemas(db: Queryable, readSchema: string): Promise<readonly OtherSchema[]> {
+  try {
+    return await run(
+      db,
+      refoldTables
+        .selectFrom('refold.projections')
+        .select(['name', 'version', 'table_schema as tableSchema'])
+        .where('state', '<>', 'retired')
+        .where('table_schema', '<>', readSchema)
+        .orderBy('name')
+        .orderBy('version')
+        .limit(1),
+    );
+  } catch (error) {
+    if (isSchemaMissing(error) || sqlStateOf(error) === '42501') return [];
+    throw error;
+  }
 }
 
 /** A {@link workProblem}: what is committed now waits, and may never be answered. */

@@ -208,6 +208,8 @@ interface ProcessesTable {
   reactor_versions: Generated<Json<unknown>>;
   announcement_hash: GeneratedAlways<bigint>;
   code: Generated<Json<unknown>>;
+  ownership: string | null;
+  maintains: Generated<Texts>;
 }
 
 interface ProcessorsTable {

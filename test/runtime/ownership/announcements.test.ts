@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { createRebalancer, type Standing } from '../../../src/runtime/ownership/rebalancer.ts';
@@ -23,7 +24,14 @@ function processNamed(name: string) {
       return rows;
     },
   };
-  const described = { name, role: 'all', versions: [], payloadVersions: {}, reactorVersions: {} } as const;
+  const described = {
+    id: randomUUID(),
+    name,
+    role: 'all',
+    versions: [],
+    payloadVersions: {},
+    reactorVersions: {},
+  } as const;
   const rebalancer = createRebalancer(counted, described);
   leaving.push(rebalancer.leave);
   return { sent, statements, delayed, ...rebalancer };
