@@ -1,10 +1,7 @@
 /** An error code on the page docs/errors.md, which `npm run codegen` generates. */
-export interface ErrorCode {
+export interface ErrorCode extends Readonly<Record<'what' | 'why' | 'do', string>> {
   /** The HTTP status of a response without data. Null: clients never see the code. */
   readonly status: string | null;
-  readonly what: string;
-  readonly why: string;
-  readonly do: string;
 }
 
 const ofField = '200';

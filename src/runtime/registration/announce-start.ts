@@ -1,10 +1,12 @@
 import { RefoldError } from '../../errors.ts';
 import { readProcessesOfOtherOwnership } from '../../store/ownership/live-processes.ts';
-import { announceProcess } from '../../store/ownership/processes.ts';
+import { type Announcement, announceProcess } from '../../store/ownership/processes.ts';
 import type { Transaction } from '../../store/postgres/transaction.ts';
 import { silentSeconds } from '../../store/server/running-processes.ts';
 import { requireReadSchema } from '../../store/server/server-check.ts';
-import type { ProcessDescription } from '../ownership/presence.ts';
+
+/** A process that owns nothing yet. */
+export type StartingProcess = Omit<Announcement, 'declares' | 'owns' | 'keeps'>;
 
 /**
  * Announces a process that starts, unless its read tables are elsewhere, or others maintain the same with another kind of ownership: none of two kinds excludes the other, and
@@ -15,7 +17,7 @@ import type { ProcessDescription } from '../ownership/presence.ts';
 export async function announceStart(
   tx: Transaction,
   readSchema: string,
-  described: ProcessDescription | undefined,
+  described: StartingProcess | undefined,
 ): Promise<void> {
   await requireReadSchema(tx, readSchema);
   if (!described?.ownership) return;

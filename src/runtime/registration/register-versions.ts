@@ -22,7 +22,6 @@ import type { StoredDefinition } from '../../store/statements/stored-json.ts';
 import { dropLater } from '../../store/tables/old-tables.ts';
 import { createReadSchema } from '../../store/tables/read-table.ts';
 import { deleteTableSnapshotsOf } from '../../store/tables/table-snapshots.ts';
-import type { ProcessDescription } from '../ownership/presence.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { expectVersion } from '../versions/expect-version.ts';
 import { leaveInline } from '../versions/leave-inline.ts';
@@ -35,7 +34,7 @@ import {
 } from '../versions/registries.ts';
 import { unreadNames } from '../versions/undeclared-events.ts';
 import { createVersionTables, leaveTable } from '../versions/version-tables.ts';
-import { announceStart } from './announce-start.ts';
+import { announceStart, type StartingProcess } from './announce-start.ts';
 import { codeChangedMessage, endingRules, removedVersions, tableChangedMessage } from './changed-declaration.ts';
 import { checkSqlFold, declareVersions, expectReached, newVersion } from './declare-versions.ts';
 
@@ -51,7 +50,7 @@ export interface RegisterOptions {
   /** Rebuilds a version whose table or code was edited, instead of refusing or warning. */
   readonly development: boolean;
   /** The process that starts. It is announced. @default none starts */
-  readonly described?: ProcessDescription;
+  readonly described?: StartingProcess;
 }
 
 /**
