@@ -22,6 +22,8 @@ export interface ServerFacts {
 
 /** @throws RefoldError `DATABASE_UNSUITABLE` if Refold cannot run on this server, in this database or as this role. */
 export async function requireSuitableServer(db: Queryable & { readonly url: string }): Promise<void> {
+  // First: the statements of all other checks use the names of the catalog.
+  refuseServer(db.url, searchPathProblem(await readShadowing(db)));
   refuseServer(db.url, serverProblem(await readServerFacts(db)));
 }
 
@@ -66,6 +68,96 @@ async function readServerFacts(target: Queryable): Promise<ServerFacts> {
     values: [Object.keys(settingsOfStatements)],
   });
   return onlyRow(facts);
+}
+
+/** A name of the catalog that means something else, because `search_path` lists a schema before `pg_catalog`. */
+interface Shadowing {
+  readonly schema: string;
+  /** Such as `table pg_locks`. */
+  readonly object: string;
+  /** The setting, and who has set it, as `pg_settings` says it. */
+  readonly path: string;
+  readonly source: string;
+  readonly role: string;
+  readonly database: string;
+}
+
+function searchPathProblem(found: Shadowing | undefined): string | undefined {
+  if (!found) return undefined;
+  const { schema, object, path, source, role, database } = found;
+  const others = path.split(',').filter((name) => !/^\s*"?pg_catalog"?\s*$/.test(name));
+  const [from, target] = whoSets(source, role, database);
+  return (
+    `search_path is '${path}', set ${from}, so the ${object} of the schema '${schema}' is used in place of PostgreSQL's own. Without pg_catalog in the list, ` +
+    `PostgreSQL's own come first: run \`alter ${target} set search_path = ${others.join(',').trim() || "''"}\`${source === 'client' ? ', and take the setting out of the connection' : ''}.`
+  );
+}
+
+/** Where the setting comes from, and what to alter. */
+function whoSets(source: string, role: string, database: string): readonly [from: string, target: string] {
+  switch (source) {
+    case 'user':
+      return [`for the role ${role}`, `role ${role}`];
+    case 'database':
+      return [`for the database ${database}`, `database ${database}`];
+    case 'database user':
+      return [`for the role ${role} in the database ${database}`, `role ${role} in database ${database}`];
+    case 'client':
+      return [
+        'by the connection (the options of its URL, PGOPTIONS, or a pooler)',
+        `role ${role} in database ${database}`,
+      ];
+    default:
+      return [`for the server (${source})`, `database ${database}`];
+  }
+}
+
+/** The first one. Types, functions and operators count, too: `now()` or `=` of another schema changes every statement. */
+async function readShadowing(db: Queryable): Promise<Shadowing | undefined> {
+  const [found] = await db.query<Shadowing>({
+    text: `
+      with path as (
+        select schema, place
+        from unnest(pg_catalog.current_schemas(true)) with ordinality as listed (schema, place)
+      ), earlier as (
+        select pg_namespace.oid, schema, place
+        from path
+        join pg_catalog.pg_namespace on nspname = schema
+        where place < (select place from path where schema = 'pg_catalog') and schema not like 'pg\\_temp%'
+      ), shadowing as (
+        select 'table ' || relname as object, relnamespace as namespace
+        from pg_catalog.pg_class
+        where relname in (select relname from pg_catalog.pg_class where relnamespace = 'pg_catalog'::pg_catalog.regnamespace)
+        union all
+        select 'type ' || typname, typnamespace
+        from pg_catalog.pg_type
+        where typcategory <> 'A' and typname in (select typname from pg_catalog.pg_type where typnamespace = 'pg_catalog'::pg_catalog.regnamespace)
+        union all
+        select 'function ' || proname, pronamespace
+        from pg_catalog.pg_proc
+        where (proname, proargtypes) in (
+          select proname, proargtypes from pg_catalog.pg_proc where pronamespace = 'pg_catalog'::pg_catalog.regnamespace
+        )
+        union all
+        select 'operator ' || oprname, oprnamespace
+        from pg_catalog.pg_operator
+        where (oprname, oprleft, oprright) in (
+          select oprname, oprleft, oprright from pg_catalog.pg_operator where oprnamespace = 'pg_catalog'::pg_catalog.regnamespace
+        )
+      )
+      select
+        schema,
+        object,
+        pg_catalog.current_setting('search_path') as path,
+        (select source from pg_catalog.pg_settings where name = 'search_path') as source,
+        pg_catalog.quote_ident(session_user) as role,
+        pg_catalog.quote_ident(pg_catalog.current_database()) as database
+      from earlier
+      join shadowing on namespace = earlier.oid
+      order by place, object
+      limit 1`,
+  });
+  return found;
 }
 
 /** The number of sessions that the server allows for all roles except superusers. */

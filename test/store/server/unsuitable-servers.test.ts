@@ -124,6 +124,52 @@ test('an error lists what a role without ownership lacks, and the role needs not
   await runtime.stop();
 });
 
+test.for<[object: string, statement: string]>([
+  ['table pg_locks', 'create table app.pg_locks (pid integer)'],
+  ['type text', 'create domain app.text as pg_catalog.text'],
+  ['function now', 'create function app.now() returns timestamptz language sql as $$ select null::timestamptz $$'],
+  ['operator =', 'create operator app.= (leftarg = bigint, rightarg = bigint, function = pg_catalog.int8ne)'],
+])('a search_path under which the %s of another schema is used is refused, with who has set it and the repair', async ([
+  object,
+  statement,
+]) => {
+  const { name, url } = await newDatabase(`template ${inject('postgres').template}`);
+  const owner = openDatabase(url);
+  await owner.query({ text: 'create schema app' });
+  await owner.query({ text: statement });
+  const role = new URL(url).username;
+  const path = 'app, public, pg_catalog';
+  const sources: readonly (readonly [from: string, target: string])[] = [
+    [`for the database ${name}`, `database ${name}`],
+    [`for the role ${role} in the database ${name}`, `role ${role} in database ${name}`],
+  ];
+  for (const [from, target] of sources) {
+    await admin.query(`alter ${target} set search_path = ${path}`);
+    await expect(checkServer(openDatabase(url), 'read_models')).rejects.toMatchObject({
+      code: 'DATABASE_UNSUITABLE',
+      message: expect.stringContaining(
+        `search_path is '${path}', set ${from}, so the ${object} of the schema 'app' is used in place of PostgreSQL's own.`,
+      ),
+    });
+  }
+  for (const [, target] of sources.toReversed()) {
+    const refused = await checkServer(openDatabase(url), 'read_models').catch((error: Error) => error.message);
+    const [, repair = ''] = /run `(alter .*)`/.exec(String(refused)) ?? [];
+    expect(repair).toBe(`alter ${target} set search_path = app, public`);
+    await admin.query(repair);
+    // It overrides that of the database.
+    if (target.startsWith('role')) {
+      await checkServer(openDatabase(url), 'read_models');
+      await admin.query(`alter ${target} reset search_path`);
+    }
+  }
+  await checkServer(openDatabase(url), 'read_models');
+  const connected = `${url}?options=-csearch_path%3Dapp,pg_catalog`;
+  await expect(checkServer(openDatabase(connected), 'read_models')).rejects.toMatchObject({
+    message: expect.stringMatching(/set by the connection .* and take the setting out of the connection\.$/),
+  });
+});
+
 test('a sequence that stands below the log is refused, with the statement that repairs it', async () => {
   const { url } = await newDatabase();
   const db = openDatabase(url);
