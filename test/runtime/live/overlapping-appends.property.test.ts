@@ -205,7 +205,7 @@ test('a feed resumes where it was while appends leave its inline version, also i
   );
   // It can't fold, has no position yet, and waits.
   const stranger = await hold(`select refold.pass_inline('{account}')`);
-  await db.query({ text: `select nextval('refold.events_position_seq')` }); // of an append that was rolled back
+  await setting.database.administer(`select nextval('refold.events_position_seq')`); // of an append that was rolled back
   const { position } = await log.append(creditOf('c'));
   const { cursor } = await until(async () => {
     const messages = feed(null);
