@@ -4,7 +4,7 @@ import type { Judge } from './judge.ts';
 
 export const valuesHaveOneOwner: Judge = {
   name: 'values-have-one-owner',
-  promise: 'a unique value has one owner in the log, and whoever is told that a value is taken finds its owner there',
+  promise: 'a unique value has one owner in the log, and one that a refusal names as taken has an owner there',
   async differences({ events, answers, ledger }) {
     const owners = Map.groupBy(
       events.filter(({ family }) => family === claim.name).map(({ payload }) => payload as Claimed), // the family's

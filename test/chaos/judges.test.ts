@@ -72,8 +72,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-const oneOwner =
-  'a unique value has one owner in the log, and whoever is told that a value is taken finds its owner there';
+const oneOwner = 'a unique value has one owner in the log, and one that a refusal names as taken has an owner there';
 
 async function caughtUp(refold: Refold): Promise<void> {
   const horizon = await refold.log.horizon();

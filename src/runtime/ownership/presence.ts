@@ -26,7 +26,7 @@ export interface ProcessDescription extends KnownVersions {
   readonly maintains?: readonly string[];
 }
 
-/** What describes a process, whatever it declares. */
+/** What describes a process apart from its declarations. */
 export interface DescribedProcess {
   readonly id: string;
   readonly owner: string;

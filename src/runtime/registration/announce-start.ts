@@ -9,8 +9,9 @@ import { requireReadSchema } from '../../store/server/server-check.ts';
 export type StartingProcess = Omit<Announcement, 'declares' | 'owns' | 'keeps'>;
 
 /**
- * Announces a process that starts, unless its read tables are elsewhere, or others maintain the same with another kind of ownership: none of two kinds excludes the other, and
- * they would take the work from each other again and again. Call it under the lock of the registry: of two that start at once, one is refused.
+ * Announces a process that starts, unless its read tables are elsewhere, or others maintain the same with another kind of ownership: neither
+ * kind excludes the other, and they would take the work from each other again and again. Call it under the lock of the registry: of two that
+ * start at once, one is refused.
  *
  * @throws RefoldError `OPTION_DIFFERS`
  */

@@ -81,8 +81,9 @@ const columnsOfReactor = `
   position as number, to_jsonb(key) as key, position, event_type as "eventType", stream_id as "streamId", error, attempts, at, requested`;
 
 /**
- * The letters of a source after a number, in order: at most `$3`, whatever they are, and the event that a version has stopped at. $1 is the place, $2 the number, $4 the highest number. Of the
- * tables of versions, pairs are compared: with an equality, the letters of all tables may be read in the order of their ids.
+ * The letters of a source after a number, in order: at most `$3` of them, and the event that a version has stopped at. $1 is the place, $2 the
+ * number, $4 the highest number. Of the tables of versions, pairs are compared: with an equality, the letters of all tables may be read in the
+ * order of their ids.
  */
 function visited({ isReactor }: LetterSource): string {
   return isReactor

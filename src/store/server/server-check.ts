@@ -80,7 +80,7 @@ export async function requireReadSchema(db: Queryable, readSchema: string): Prom
   const { name, version, tableSchema } = other;
   throw new RefoldError(
     'OPTION_DIFFERS',
-    `database.readSchema is '${readSchema}', and the read tables, such as that of ${name}@${version}, are in the schema '${tableSchema}'. Set database.readSchema to '${tableSchema}' in all processes. The page on operating says how to give the schema another name.`,
+    `database.readSchema is '${readSchema}', and the read tables, such as that of ${name}@${version}, are in the schema '${tableSchema}'. Set database.readSchema to '${tableSchema}' in all processes. The page on operating says how to rename the schema.`,
     { option: 'database.readSchema', found: readSchema, expected: tableSchema },
   );
 }
