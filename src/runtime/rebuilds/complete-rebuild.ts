@@ -25,7 +25,7 @@ import type { BuildProgress } from '../processors/projection-processor.ts';
 import { rebuildHeldByDeadLetters } from '../versions/activation-gates.ts';
 import { closeGateBriefly, maxIdleMs, maxLeft } from '../versions/closed-gate.ts';
 import { expectVersion } from '../versions/expect-version.ts';
-import { betweenAppends, isHeld } from '../versions/leave-inline.ts';
+import { betweenAppends, isHeld, isLeaving } from '../versions/leave-inline.ts';
 import { rebuiltFrom } from '../versions/lifecycle.ts';
 import { pointViews } from '../versions/version-tables.ts';
 import { oldTableSeconds } from './rebuild.ts';
@@ -75,6 +75,8 @@ export async function completeRebuild(options: CompleteRebuildOptions): Promise<
         // The lock of the view may have to be waited for, so it comes before the gate.
         await pointViews(tx, readSchema, [projection.name], replaced);
         const upTo = await closeGateBriefly(tx);
+        // The position of an earlier announcement would take the version back behind its new table.
+        if (await isLeaving(tx, projection)) throw new NotYet(undefined);
         const tail = await log.readTail(left, tx);
         // A transaction that began to write before the gate existed.
         if (tail.horizon < upTo) throw new NotYet(undefined);

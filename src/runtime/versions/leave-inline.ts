@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { RefoldError } from '../../errors.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
-import { readInlineHolders } from '../../store/inline/inline-locks.ts';
+import { isLeaveUndecided, readInlineHolders } from '../../store/inline/inline-locks.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { sqlStateOf } from '../../store/postgres/database-errors.ts';
 import type { Transaction } from '../../store/postgres/transaction.ts';
@@ -12,6 +12,7 @@ import {
   readInlineVersions,
   settleLeave,
 } from '../../store/registry/inline-versions.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { isGateFree } from './closed-gate.ts';
 
 type Version = Pick<Projection, 'name' | 'version'>;
@@ -35,9 +36,9 @@ export async function leaveInline(db: Database, { name, version }: Version): Pro
 
 /**
  * Runs work that closes the gate for a moment, and repeats it while running appends keep it open. The version stays live. If it is leaving the
- * appends, that ends first.
+ * appends, that ends first: appends may already have left it out.
  *
- * @param work returns undefined if the version is leaving by now, and does nothing before it has closed the gate
+ * @param work returns undefined if the version is leaving by now ({@link isLeaving} after it has closed the gate), and does nothing before
  * @throws RefoldError like {@link leaveInline}
  */
 export async function betweenAppends<T>(
@@ -49,7 +50,7 @@ export async function betweenAppends<T>(
   await untilOver(db, of, async () => {
     const status = await statusOf(db, of);
     if (status === 'leaving') await leaveInline(db, of);
-    if (status === 'live' && !(await isGateFree(db))) return false;
+    if (status === 'live' && (!(await isGateFree(db)) || (await isLeaveUndecided(db, idOf(of))))) return false;
     const result = await work(status === 'live').catch((error: unknown) => {
       if (status === 'live' && isHeld(error)) return undefined;
       throw error;
@@ -81,7 +82,15 @@ export async function withoutAppends<T>(
   }
 }
 
-async function statusOf(db: Database, { name, version }: Version): Promise<InlineStatus | undefined> {
+/**
+ * Whether the version is leaving the appends, or may be. If not, and the gate is closed, its table has every event, and whoever announces that it
+ * leaves will find a later position. The locks come first: an announcement that has ended between the two statements is seen by the second.
+ */
+export async function isLeaving(tx: Queryable, version: Version): Promise<boolean> {
+  return (await isLeaveUndecided(tx, idOf(version))) || (await statusOf(tx, version)) === 'leaving';
+}
+
+async function statusOf(db: Queryable, { name, version }: Version): Promise<InlineStatus | undefined> {
   return (await readInlineVersions(db)).find((one) => one.name === name && one.version === version)?.status;
 }
 

@@ -80,6 +80,11 @@ export function readInlineHolders(db: Queryable, id: string): Promise<InlineHold
   return readHolders(db, [inlineVersionLockKey(id), inlineLeaveLockKey(id)]);
 }
 
+/** Whether a transaction of another session announces that the version leaves the appends, and has not committed yet. */
+export async function isLeaveUndecided(db: Queryable, id: string): Promise<boolean> {
+  return (await readHolders(db, [inlineLeaveLockKey(id)])).length > 0;
+}
+
 /** Transactions of other sessions that append. Oldest first. */
 export function readAppending(db: Queryable): Promise<InlineHolder[]> {
   return readHolders(db, [inlineGateKey]);

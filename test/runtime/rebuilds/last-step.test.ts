@@ -1,4 +1,4 @@
-/** The last step of a rebuild, if its last events are too large for one page. */
+/** The last step of a rebuild: if its last events are too large for one page, and if the version leaves the appends meanwhile. */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { beginning, defineConfig, defineEvents, defineProjection, t } from '../../../src/index.ts';
@@ -6,6 +6,7 @@ import type { BuildProgress } from '../../../src/runtime/processors/projection-p
 import { completeRebuild } from '../../../src/runtime/rebuilds/complete-rebuild.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
 import type { ProcessorClaim } from '../../../src/store/processors/checkpoints.ts';
+import { announceLeave, readInlineVersions } from '../../../src/store/registry/inline-versions.ts';
 import { reaches, settingOfEachTest } from '../../support/runtime-setting.ts';
 import { until } from '../../support/until.ts';
 
@@ -60,6 +61,36 @@ test('of an inline version is put off, and none of them is lost', async () => {
     throw new Error('no event is folded');
   });
   expect({ isComplete, finished }).toEqual({ isComplete: false, finished: [] });
+});
+
+test('of an inline version that has left the appends since it was seen live begins when the leave has ended', async () => {
+  const maintaining = await setting.start(defineConfig({ projections: [lengths('inline')] }));
+  await until(async () => (await maintaining.status()).every(({ inline }) => inline === 'live'));
+  await setting.stop(maintaining);
+  const runtime = await setting.start(defineConfig({ projections: [lengths('inline')] }), { maintain: false });
+  const { db, log } = runtime;
+  let looked = 0;
+  const left: Runtime = {
+    ...runtime,
+    db: {
+      ...db,
+      async transaction(work, options) {
+        if (looked++ === 0) {
+          await announceLeave(db, 'lengths', 1);
+          const body = 'left out';
+          await log.append({ family: note, streamId: 'n', events: [{ type: 'Written', payload: { body } }] });
+        }
+        return db.transaction(work, options);
+      },
+    },
+  };
+  const finished: unknown[] = [];
+  const end = complete(left, 'inline', async (tx) => {
+    finished.push(...(await readInlineVersions(tx)));
+    throw new Error('the table stays');
+  });
+  await expect(end).rejects.toThrow('the table stays');
+  expect(finished).toMatchObject([{ status: 'building' }]);
 });
 
 test('takes them page by page', async () => {
