@@ -73,7 +73,7 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
       case 'kill a gateway':
         return withOneOf(world.gateways, action.gateway, async ({ place, process }) => {
           place.leave();
-          await process.end('SIGKILL');
+          await end(process, 'SIGKILL');
           return `${process.name} → ${world.start(place)}`;
         });
       case 'restart a gateway':
@@ -159,7 +159,7 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
     const orphans = await attemptList(() => failOvers.ownedBy(process));
     place.leave();
     const at = Date.now();
-    await process.end('SIGKILL');
+    await end(process, 'SIGKILL');
     await failOvers.expect({ cause: 'kill', at, watched, orphans });
     return `${process.name} → ${world.start(place)}`;
   }
@@ -177,10 +177,14 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
 
   async function restarted({ place, process }: Running, highest: number): Promise<string> {
     place.leave();
-    const problem = await process.end('SIGTERM');
+    await end(process, 'SIGTERM');
+    return `${process.name} → ${world.start(place, highest)}, with balance@${world.highest}`;
+  }
+
+  async function end(process: AppProcess, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const problem = await process.end(signal);
     if (problem !== undefined)
       world.incidents.push(`${process.name} ${problem}. Its last lines:\n${process.said.slice(-60).join('\n')}`);
-    return `${process.name} → ${world.start(place, highest)}, with balance@${world.highest}`;
   }
 
   async function promoted(losing: number): Promise<string> {

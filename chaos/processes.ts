@@ -117,6 +117,7 @@ export async function startProcess(
       if (child.connected) child.send({ clockOffsetMs } satisfies ClockMessage);
     },
     async end(last) {
+      if (death !== undefined) return death;
       asked = true;
       // A process stopped by SIGSTOP does not handle SIGTERM.
       if (stopped && last === 'SIGTERM') signal('SIGCONT');

@@ -1,6 +1,6 @@
 import type { StreamState } from '../commands/define-state.ts';
 import { type ConcurrencyConflict, InvalidInput, type RefoldError } from '../errors.ts';
-import type { EventMetadata, ExpectedVersion, RecordedEvent } from '../events/event.ts';
+import type { EventMetadata, ExpectedVersion } from '../events/event.ts';
 import type { EventFamily, NewEventOf, RecordedEventOf } from '../events/event-family.ts';
 import { expectDistinctNames } from '../events/event-names.ts';
 import type { OnSlowEvent } from '../events/event-pace.ts';
@@ -21,19 +21,8 @@ import {
   resultOf,
 } from './log/append-result.ts';
 import { type AppendOutcome, appendBatch, findAppend } from './log/append-statement.ts';
-import { type LogHead, readHead, readHorizon, readLogHead } from './log/horizon.ts';
-import { createPageDecoder } from './log/page-decoder.ts';
-import { createReadAhead } from './log/read-ahead.ts';
-import {
-  copyPage,
-  knownFamily,
-  type LogPage,
-  type LogTail,
-  type ReadAllOptions,
-  type ReadTailOptions,
-  readPositions,
-  readTail,
-} from './log/read-events.ts';
+import { createLogReads, type LogReads } from './log/log-reads.ts';
+import { knownFamily, readPositions } from './log/read-events.ts';
 import { type ReadStreamOptions, readStream, streamVersion } from './log/read-stream.ts';
 import { createStateReads, type FoldedStream, type StateOf, type StateOfOptions } from './log/stream-state.ts';
 import type { Database } from './postgres/database.ts';
@@ -75,7 +64,7 @@ export type AppendVerdict =
   | { readonly kind: 'refused'; readonly error: ConcurrencyConflict | InvalidInput | RefoldError };
 
 /** The event log of a database. */
-export interface EventLog {
+export interface EventLog extends LogReads {
   readonly families: ReadonlyMap<string, EventFamily>;
   /**
    * Appends events to one stream: all of them or none.
@@ -119,29 +108,6 @@ export interface EventLog {
   statesOf(streams: readonly { readonly state: StreamState; readonly streamId: string }[]): Promise<readonly StateOf[]>;
   /** The number of events in the stream; 0 if it does not exist. */
   streamVersion(family: EventFamily, streamId: string): Promise<number>;
-  /**
-   * The position up to which the log is complete: no later statement can see a new event at or below it. It may lie within an append that has just
-   * been committed.
-   */
-  horizon(): Promise<GlobalPosition>;
-  /**
-   * The horizon, and whether the log still holds the known position, judged by the position's anchor. For readers that store a position and
-   * resume from it.
-   */
-  readHead(known: GlobalPosition | null): Promise<LogHead>;
-  /** The highest position that was assigned. */
-  head(): Promise<GlobalPosition>;
-  /** The events at these positions, in log order. */
-  readAt(positions: readonly GlobalPosition[]): Promise<RecordedEvent[]>;
-  /** A page of the whole log, filtered, in log order, up to a horizon. */
-  readAll(options: ReadAllOptions): Promise<LogPage>;
-  /**
-   * The horizon and the first page of {@link EventLog.readAll} up to it, in one round trip. For readers at the head that poll again. If the
-   * page ends before the horizon, continue with `readAll`.
-   *
-   * @param within a transaction to read in. It must be READ COMMITTED.
-   */
-  readTail(options: ReadTailOptions, within?: Queryable): Promise<LogTail>;
 }
 
 export interface EventLogOptions extends AppendQueueOptions, Pick<AppendOptions, 'checkTexts'> {
@@ -175,13 +141,9 @@ export function createEventLog(
 ): EventLog {
   expectDistinctNames(families);
   const byName = new Map(families.map((family) => [family.name, family]));
-  const decode = createPageDecoder(byName, options.onSlowEvent);
-  const readAll = createReadAhead(
-    (readOptions) => copyPage(db, byName, readOptions),
-    ({ rows }) => decode(rows),
-  );
   const inline = options.inline && createInlineAppends(options.inline);
   const whenChecked = createUntilChecked(options.lockTimeoutMs);
+  const { unlessStalled = (work) => work() } = options;
   const send = async (batch: readonly CheckedAppend[], lockTimeoutMs?: number) => {
     const startedAt = performance.now();
     const report = (sent: Omit<SentAppends, 'seconds'>) =>
@@ -189,7 +151,6 @@ export function createEventLog(
     const prepared = batch.map((one) => one.prepared);
     const write = () =>
       inline?.concerns(batch) ? inline.append(batch, lockTimeoutMs) : appendBatch(db, prepared, lockTimeoutMs);
-    const unlessStalled = options.unlessStalled ?? ((work) => work());
     const outcomes = await tracedWrite(batch, () => unlessStalled(write)).catch((error: unknown) => {
       const unchecked = uncheckedError(error, byName.values());
       if (!unchecked) report({ outcomes: batch.map(() => 'failed'), events: 0, error });
@@ -211,6 +172,8 @@ export function createEventLog(
   ): Promise<AppendResult> {
     for (const { family } of streams) knownFamily(byName, family.name);
     const checked = await checkAppend(streams, { ...appendOptions, checkTexts: options.checkTexts });
+    // What has begun ends with the caller's transaction, but no more is begun that would not be committed.
+    if (within) await unlessStalled(async () => {});
     const outcome = within ? await alone(within, checked) : await whenChecked(() => queue.append(checked));
     switch (outcome.kind) {
       case 'refused':
@@ -270,12 +233,7 @@ export function createEventLog(
       readStream(db, family, streamId, readOptions) as AsyncIterable<RecordedEventOf<F>>, // every stored payload was validated by its schema
     ...createStateReads(db, byName, options.onFolded),
     streamVersion: (family, streamId) => streamVersion(db, family.storedName, streamId),
-    horizon: () => readHorizon(db),
-    readHead: (known) => readLogHead(db, known),
-    head: () => readHead(db),
-    readAt: (positions) => readPositions(db, byName, positions),
-    readAll,
-    readTail: (tailOptions, within = db) => readTail(within, byName, tailOptions, options.onSlowEvent),
+    ...createLogReads(db, byName, options.onSlowEvent),
   };
 }
 

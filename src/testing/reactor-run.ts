@@ -164,7 +164,7 @@ class Simulation {
       awaits: reactor.awaits,
       names: createStepNames(reactor, event),
       store: { outcomeOf: async (_, step, wait) => this.#outcomeOf(handling, step, wait) },
-      log: { readAt: async (positions) => this.#log.events.filter(({ position }) => positions.includes(position)) },
+      log: { readAt: async (position) => this.#log.events.find((one) => one.position === position) },
       signal,
       end: (reason) => limited.abort(reason),
     });

@@ -124,3 +124,34 @@ test('Ctrl-C ends an import between two batches, also while it waits for a line,
   expect({ signal, ...JSON.parse(stdout) }).toMatchObject({ signal: 'SIGINT', interrupted: true });
   expect(await streams()).toEqual(written.slice(0, JSON.parse(stdout).written).map((text) => JSON.parse(text).id));
 });
+
+test('an inline version whose table is damaged is named and left out, and the import goes on', async () => {
+  config = await applicationFile(`
+    const owners = defineProjection({
+      name: 'owners', version: 1, events: account, mode: 'inline',
+      table: { id: t.text().primaryKey(), owner: t.text() },
+      key: ({ streamId }) => streamId,
+      evolve: { Opened: (_, { payload: { owner } }) => ({ owner }) },
+    });
+    const openings = defineImport({
+      name: 'openings',
+      async *toAppends(lines) {
+        for await (const { text } of lines)
+          yield { family: account, streamId: text, events: [{ type: 'Opened', payload: { owner: 'Ada' } }], idempotencyKey: text };
+      },
+    });
+    export default defineConfig({ projections: [owners], imports: [openings] });`);
+  const process = startCli(['start', '--config', config], { env: { ...environment().env, PORT: '0' } });
+  await process.url();
+  await until(
+    async () => (await db.query({ text: `select from refold.inline_versions where status = 'live'` })).length === 1,
+  );
+  await process.end('SIGTERM');
+  await db.query({ text: 'alter table read_models.owners_v1 rename column owner to keeper' });
+  const { code, stderr } = await runCli(importing(await fileOf(['a', 'b'])), environment());
+  expect(stderr).toContain(
+    "'refold rebuild owners@1' rebuilds it. Until then, what is appended is left out of its rows.",
+  );
+  expect(code).toBe(0);
+  expect(await streams()).toEqual(['a', 'b']);
+});

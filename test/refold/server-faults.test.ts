@@ -157,6 +157,11 @@ test('an append whose commit waits for a standby is answered: it may be written'
     stalled.waitFor('commits wait');
     expect(await first.appending).toBe('OUTCOME_UNKNOWN');
     expect(await append('never')).toBe('DATABASE_UNAVAILABLE');
+    const owner = 'Ada';
+    const inOwn = db.transaction((tx) =>
+      log.append({ family: account, streamId: 'never', events: [{ type: 'Opened', payload: { owner } }] }, tx),
+    );
+    await expect(inOwn).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
   } finally {
     await admin.query('alter system reset synchronous_standby_names');
     await admin.query('select pg_reload_conf()');

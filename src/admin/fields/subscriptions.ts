@@ -52,8 +52,9 @@ async function* overviewChanges({ services }: AdminContext, signal: AbortSignal)
   }
 }
 
-// Events of one message.
+// A message ends with either of them.
 const mostEvents = 500;
+const mostCharacters = 8 * 1024 * 1024;
 
 async function* appendedEvents(
   { services }: AdminContext,
@@ -63,20 +64,19 @@ async function* appendedEvents(
   const { application } = services;
   const { db, log } = application;
   const search = await eventConditions(application, eventFilter(given));
-  let found: StoredEvent[] = [];
-  const tail = createEventTail({
-    db,
-    log,
-    search,
-    from: await log.readHead(null),
-    onEvent: (event) => found.push(event),
-  });
+  const newEvents = createEventTail({ db, log, search, from: await log.readHead(null) });
   yield [];
   for await (const _ of services.appends(signal)) {
-    await tail.poll(signal);
-    const events = found;
-    found = [];
-    for (let start = 0; start < events.length; start += mostEvents) yield events.slice(start, start + mostEvents);
+    let [message, characters]: [StoredEvent[], number] = [[], 0];
+    for await (const event of newEvents()) {
+      if (signal.aborted) return;
+      message.push(event);
+      characters += JSON.stringify(event.payload).length;
+      if (message.length < mostEvents && characters < mostCharacters) continue;
+      yield message;
+      [message, characters] = [[], 0];
+    }
+    if (message.length > 0) yield message;
   }
 }
 

@@ -2,7 +2,7 @@ import type { Config } from '../../config/define-config.ts';
 import { RefoldError } from '../../errors.ts';
 import { closest } from '../../events/closest.ts';
 import { beginning, earlierPosition, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import type { EventSearch } from '../../store/browsing/search-events.ts';
+import type { EventSearch } from '../../store/browsing/search-windows.ts';
 import { searchedTypes } from '../../store/browsing/searched-types.ts';
 import { reasonOf } from '../../thrown.ts';
 import type { Operation } from '../shared/open-operation.ts';

@@ -1,9 +1,15 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
-import { beginning, globalPosition } from '../../events/global-position.ts';
+import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import { createEventTail } from '../../runtime/consumers/tail-events.ts';
 import { createPoller } from '../../runtime/scheduling/poller.ts';
-import { type StoredEvent, searchEvents } from '../../store/browsing/search-events.ts';
+import {
+  readStoredEvents,
+  type StoredEvent,
+  searchEventPage,
+  searchEvents,
+} from '../../store/browsing/search-events.ts';
+import type { EventSearch } from '../../store/browsing/search-windows.ts';
 import { createNotifications } from '../../store/postgres/notifications.ts';
 import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
 import { remoteEvent, remoteEvents, remoteTail } from '../remote/remote-events.ts';
@@ -47,16 +53,9 @@ const list = defineCommand({
       const conditions = await conditionsOf(config, operation, args);
       const range = rangeOf(args, await operation.log.horizon());
       const forward = args.from !== undefined || args.since !== undefined;
-      // One more shows whether there are more.
-      const search = {
-        ...conditions,
-        ...range,
-        order: forward ? 'oldest-first' : 'newest-first',
-        limit: limit + 1,
-      } as const;
-      const found = await collect(searchEvents(operation.db, operation.log.families, search));
-      const next = found.length > limit ? (found.pop()?.position ?? null) : null;
-      const events = forward ? found : found.reverse();
+      const search = { ...conditions, ...range, order: forward ? 'oldest-first' : 'newest-first', limit } as const;
+      const { events, next } = await firstOf(operation, search);
+      if (!forward) events.reverse();
       if (args.json) return console.log(json({ events, earlier: forward ? null : next, later: forward ? next : null }));
       console.log(events.length === 0 ? 'No event matches.' : eventsToText(events));
       if (next !== null)
@@ -85,9 +84,7 @@ const show = defineCommand({
     }
     await withOperation(await loadConfig(args.config), async ({ db, log }) => {
       const horizon = await log.horizon();
-      const after = position === beginning ? beginning : globalPosition(position - 1n);
-      const search = { after, upTo: position, order: 'oldest-first', limit: 1, payloads: true } as const;
-      const [event] = position > horizon ? [] : await collect(searchEvents(db, log.families, search));
+      const [event] = position > horizon ? [] : await readStoredEvents(db, log.families, [position]);
       if (!event)
         throw new RefoldError(
           'INVALID_CONFIG',
@@ -124,33 +121,55 @@ const tail = defineCommand({
       const from = await log.readHead(null);
       const onEvent = (event: StoredEvent) =>
         console.log(args.json ? JSON.stringify({ ...event, position: event.position.toString() }) : eventLine(event));
-      const latest = { ...search, after: beginning, upTo: from.horizon, order: 'newest-first', limit } as const;
-      for (const event of (await collect(searchEvents(db, log.families, latest))).reverse()) onEvent(event);
+      const upTo = from.horizon;
+      // Which are the latest is read without payloads, which may be large.
+      const latest = { ...search, after: beginning, upTo, order: 'newest-first', limit, payloads: false } as const;
+      let first: StoredEvent | undefined;
+      for await (const event of searchEvents(db, log.families, latest)) first = event;
+      if (first) {
+        const after = globalPosition(first.position - 1n);
+        const shown = { ...search, after, upTo, order: 'oldest-first', limit } as const;
+        for await (const event of searchEvents(db, log.families, shown)) onEvent(event);
+      }
       if (args.follow) await follow(operation, config, { search, from, onEvent });
     });
   }),
 });
 
-async function collect(found: AsyncIterable<StoredEvent>): Promise<StoredEvent[]> {
-  const all: StoredEvent[] = [];
-  for await (const event of found) all.push(event);
-  return all;
+/** The first events of a search, and the position where the next ones begin. Fewer than the limit if they are large. */
+async function firstOf(
+  { db, log }: Operation,
+  search: EventSearch,
+): Promise<{ events: StoredEvent[]; next: GlobalPosition | null }> {
+  // One more shows whether there are more.
+  const more = { ...search, limit: search.limit + 1 };
+  const { events, next } = await searchEventPage(db, log.families, more, Number.POSITIVE_INFINITY);
+  const found = [...events];
+  if (found.length > search.limit) return { events: found, next: found.pop()?.position ?? null };
+  return { events: found, next: next && search.order === 'oldest-first' ? globalPosition(next + 1n) : next };
 }
 
-type Followed = Pick<Parameters<typeof createEventTail>[0], 'search' | 'from' | 'onEvent'>;
+interface Followed extends Pick<Parameters<typeof createEventTail>[0], 'search' | 'from'> {
+  onEvent(event: StoredEvent): void;
+}
 
 /** Follows the log until the process ends, also through outages of the database. */
 async function follow(
   { db, log }: Operation,
   { database, runtime }: Awaited<ReturnType<typeof loadConfig>>,
-  followed: Followed,
+  { onEvent, ...followed }: Followed,
 ): Promise<never> {
-  const events = createEventTail({ db, log, ...followed });
+  const newEvents = createEventTail({ db, log, ...followed });
   let isDown = false;
   const poller = createPoller({
     ...runtime.polling,
     async poll(signal) {
-      const found = await events.poll(signal);
+      let found: 'found' | 'idle' = 'idle';
+      for await (const event of newEvents()) {
+        if (signal.aborted) break;
+        onEvent(event);
+        found = 'found';
+      }
       isDown = false;
       return found;
     },

@@ -42,9 +42,19 @@ export async function remoteEvents(
 ): Promise<void> {
   const forward = range.from !== undefined || range.since !== undefined;
   const filter = { ...filterOf(args), ...rangeOf(range) };
+  const found: RemoteEvent[] = [];
+  let next: string | null = null;
+  let characters = 0;
   // One more shows whether there are more.
-  const found = await read(openRemote(args.remote), args, { filter, forward, limit: limit + 1 });
-  const next = found.length > limit ? (found.pop()?.position ?? null) : null;
+  for await (const { items, isLast } of pages(openRemote(args.remote), args, { filter, forward, limit: limit + 1 })) {
+    found.push(...items);
+    if (args.payload) characters += JSON.stringify(items).length;
+    if (isLast || characters < mostCharacters) continue;
+    const last = BigInt(found.at(-1)?.position ?? 0);
+    next = String(forward ? last + 1n : last - 1n);
+    break;
+  }
+  if (found.length > limit) next = found.pop()?.position ?? null;
   const events = forward ? found : found.toReversed();
   if (args.json)
     return console.log(
@@ -94,7 +104,7 @@ export async function remoteTail(
     : undefined;
   await appended?.next();
   let last = 0n;
-  for (const event of (await read(api, args, { filter, forward: false, limit })).toReversed()) {
+  for await (const event of latest(api, args, filter, limit)) {
     print(event);
     last = BigInt(event.position);
   }
@@ -102,28 +112,48 @@ export async function remoteTail(
     for (const event of eventsAppended) if (BigInt(event.position) > last) print(event);
 }
 
+/** The latest events, the oldest of them first. Which they are is read without payloads, which may be large. */
+async function* latest(
+  api: RemoteApi,
+  choice: EventChoice,
+  filter: object,
+  limit: number,
+): AsyncGenerator<RemoteEvent> {
+  const found: string[] = [];
+  for await (const { items } of pages(api, { ...choice, payload: false }, { filter, forward: false, limit }))
+    found.push(...items.map(({ position }) => position));
+  const [to, from] = [found[0], found.at(-1)];
+  const range = { filter: { ...filter, ...rangeOf({ from, to }) }, forward: true, limit: found.length };
+  if (from !== undefined) for await (const { items } of pages(api, choice, range)) yield* items;
+}
+
 // The largest page of the API.
 const pageSize = 1000;
+// What is shown together is held in memory.
+const mostCharacters = 8 * 1024 * 1024;
 
-async function read(
+async function* pages(
   api: RemoteApi,
   { payload }: EventChoice,
   { filter, forward, limit }: { readonly filter: object; readonly forward: boolean; readonly limit: number },
-): Promise<RemoteEvent[]> {
+): AsyncGenerator<{ readonly items: readonly RemoteEvent[]; readonly isLast: boolean }> {
   const query = `query Events($filter: EventFilter, $order: EventOrder, $first: Int, $after: String) {
     events(filter: $filter, order: $order, first: $first, after: $after) { items { ${line(payload)} } next }
   }`;
-  const found: RemoteEvent[] = [];
+  let left = limit;
   for (let after: string | null = null; ; ) {
     const page: { events: { items: RemoteEvent[]; next: string | null } } = await api.query(query, {
       filter,
       order: forward ? 'OLDEST_FIRST' : 'NEWEST_FIRST',
-      first: Math.min(pageSize, limit - found.length),
+      first: Math.min(pageSize, left),
       after,
     });
-    found.push(...page.events.items);
-    after = page.events.next;
-    if (after === null || found.length >= limit) return found;
+    const { items, next } = page.events;
+    left -= items.length;
+    const isLast = next === null || left <= 0;
+    yield { items, isLast };
+    if (isLast) return;
+    after = next;
   }
 }
 

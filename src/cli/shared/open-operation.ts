@@ -7,6 +7,7 @@ import { createReactorOperations, type ReactorOperations } from '../../runtime/r
 import { type OperatorStores, openOperatorStores } from '../../runtime/stores/operator-stores.ts';
 import { lifecycleOfStores, type StoreFinder } from '../../runtime/stores/steps-of-stores.ts';
 import { createLifecycle, type Lifecycle } from '../../runtime/versions/lifecycle.ts';
+import { damageError, leaveDamaged } from '../../runtime/versions/table-watch.ts';
 import { type DatabaseServer, startEmbeddedPostgres } from '../../store/embedded/embedded-postgres.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
@@ -43,7 +44,11 @@ export async function openOperation(config: Config): Promise<Operation> {
   const { readSchema, notifications: sessions } = config.database;
   const databases = openDatabases(config, server.url);
   const { db, stores, find } = databases;
-  const appends = openApplicationLog(db, config, { freeze: false, applicationName: 'refold-cli' });
+  const appends = openApplicationLog(db, config, {
+    freeze: false,
+    applicationName: 'refold-cli',
+    leaveDamaged: () => leaveAloud(db, config),
+  });
   const close = async () => {
     await appends.close();
     await databases.close();
@@ -73,6 +78,14 @@ export async function openOperation(config: Config): Promise<Operation> {
     actor: `${userInfo().username}@${hostname()}`,
     close,
   };
+}
+
+/** Leaves damaged versions as a running process does for its own appends, and says so. */
+async function leaveAloud(db: Database, { projections }: Config): Promise<void> {
+  for (const problem of await leaveDamaged(db, projections)) {
+    const error = damageError(problem);
+    if (error) console.error(`refold: ${error.message} Until then, what is appended is left out of its rows.`);
+  }
 }
 
 /** What concerns other stores works while one does not respond. */

@@ -57,7 +57,7 @@ export async function importEvents(options: ImportOptions): Promise<ImportProgre
   const { definition, file, signal } = options;
   const bytesTotal = await sizeOf(file);
   const pace = createImportPace();
-  let [bytesRead, lines, written, skipped] = [0, 0, 0, 0];
+  let [bytesRead, characters, lines, written, skipped] = [0, 0, 0, 0, 0];
   let progress: ImportProgress = {
     bytesRead,
     bytesTotal,
@@ -76,12 +76,13 @@ export async function importEvents(options: ImportOptions): Promise<ImportProgre
     const counted = (async function* () {
       for await (const line of linesOf(file, signal, (bytes) => (bytesRead = bytes))) {
         lines = line.number;
+        characters += line.text.length;
         yield line;
       }
     })();
     for await (const append of definition.toAppends(counted)) {
       if (signal?.aborted) return;
-      yield { append, line: lines, bytesRead };
+      yield { append, line: lines, bytesRead, characters };
     }
   }
 

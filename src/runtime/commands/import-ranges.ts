@@ -7,6 +7,8 @@ export interface PlacedAppend {
   readonly append: ImportedAppend;
   readonly line: number;
   readonly bytesRead: number;
+  /** The characters of the file's lines up to there. */
+  readonly characters: number;
 }
 
 /** Adjacent appends of a file. They are sent together and skipped together. */
@@ -21,22 +23,25 @@ export interface ImportRange {
 // Large enough to be worth a round trip and a commit, small enough to keep memory flat.
 const maxEvents = 2_500;
 const maxAppends = 2_000;
+// Of the lines. What is read ahead is held, too.
+const maxCharacters = 8 * 1024 * 1024;
 // A range also ends after about one key in this many (content-defined chunking). Because the keys decide, a line added to a file or removed
 // from it changes only the ranges around it.
 const meanAppends = 512;
 
 /** Groups adjacent appends into ranges. The same keys form the same ranges in every run. */
 export async function* rangesOf(appends: AsyncIterable<PlacedAppend>): AsyncGenerator<ImportRange> {
-  let range = emptyRange();
+  let range = emptyRange(0);
   for await (const placed of appends) {
     const { events, idempotencyKey: key } = placed.append;
     range.appends.push(placed);
     range.events += events.length;
     range.keys.update(key).update('\0'); // a stored key never contains NUL
-    const isFull = range.events >= maxEvents || range.appends.length >= maxAppends;
+    const isLarge = placed.characters - range.after >= maxCharacters;
+    const isFull = isLarge || range.events >= maxEvents || range.appends.length >= maxAppends;
     if (!isFull && crc32(key) % meanAppends !== 0) continue;
     yield ended(range, placed);
-    range = emptyRange();
+    range = emptyRange(placed.characters);
   }
   const last = range.appends.at(-1);
   if (last) yield ended(range, last);
@@ -45,11 +50,13 @@ export async function* rangesOf(appends: AsyncIterable<PlacedAppend>): AsyncGene
 interface OpenRange {
   readonly appends: PlacedAppend[];
   readonly keys: Hash;
+  /** The characters before it. */
+  readonly after: number;
   events: number;
 }
 
-function emptyRange(): OpenRange {
-  return { appends: [], keys: createHash('sha256'), events: 0 };
+function emptyRange(after: number): OpenRange {
+  return { appends: [], keys: createHash('sha256'), after, events: 0 };
 }
 
 function ended({ appends, keys, events }: OpenRange, last: PlacedAppend): ImportRange {

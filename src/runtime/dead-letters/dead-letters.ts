@@ -182,7 +182,7 @@ async function discardWhole(
   discarding: Discarding,
   { position }: DeadLetter,
 ): Promise<void> {
-  const [event] = await log.readAt([position]);
+  const event = await log.readAt(position);
   if (event) await insertDiscard(tx, discarding, event);
 }
 

@@ -77,10 +77,7 @@ export async function redeliverRows(
 ): Promise<Redelivery> {
   let result: Redelivery = { folded: 0, discarded: 0, left: 0 };
   for (const ofRow of Map.groupBy(letters, rowOf).values()) {
-    // Of one row at a time, because events may be large.
-    const positions = [...new Set(ofRow.map(({ position }) => position))];
-    const events = new Map((await table.log.readAt(positions)).map((event) => [event.position, event]));
-    result = added(result, await redeliverRow(tx, table, ofRow, events, discarding));
+    result = added(result, await redeliverRow(tx, table, ofRow, discarding));
   }
   return result;
 }
@@ -95,12 +92,11 @@ async function redeliverRow(
   tx: Queryable,
   table: LetterTable,
   letters: readonly DeadLetter[],
-  events: ReadonlyMap<bigint, RecordedEvent>,
   discarding: DiscardedLetters,
 ): Promise<Redelivery> {
   const { sqlFold } = table.projection;
-  if (sqlFold) return redeliverBySql(tx, table, sqlFold, letters, events, discarding);
-  const one = (each: boolean) => redeliverOne(tx, table, letters, events, { ...discarding, each });
+  if (sqlFold) return redeliverBySql(tx, table, sqlFold, letters, discarding);
+  const one = (each: boolean) => redeliverOne(tx, table, letters, { ...discarding, each });
   // A unique value may be taken and released again in between, which only shows if each letter is written.
   if (table.projection.uniqueIndexes.length > 0) return one(true);
   try {
@@ -113,9 +109,8 @@ async function redeliverRow(
 
 async function redeliverOne(
   tx: Queryable,
-  { projection, readSchema }: LetterTable,
+  { log, projection, readSchema }: LetterTable,
   letters: readonly DeadLetter[],
-  events: ReadonlyMap<bigint, RecordedEvent>,
   discarding: DiscardedLetters & { readonly each: boolean },
 ): Promise<Redelivery> {
   const table = createReadTable(projection, readSchema);
@@ -123,8 +118,7 @@ async function redeliverOne(
   const text = key && keyText(key);
   const [stored] = key ? await table.load(tx, [key]) : [];
   const rows = new Map<string, Row | null>(text === null ? [] : [[text, stored ?? null]]);
-  const result = await redeliverInOrder(tx, letters, discarding, async (letter) => {
-    const event = events.get(letter.position);
+  const result = await redeliverInOrder(tx, log, letters, discarding, async (_, event) => {
     const error = foldLetter(projection, event, text, rows);
     if (error || !discarding.each || !event || !key || text === null) return error;
     const [refused] = await writeAcceptable(tx, table, [{ key, row: rows.get(text) ?? null }]);
@@ -137,16 +131,18 @@ async function redeliverOne(
 /** Redelivers the letters of one row until one fails. @param redeliver returns why it fails; null if it does not */
 async function redeliverInOrder(
   tx: Queryable,
+  log: EventLog,
   letters: readonly DeadLetter[],
   discarding: DiscardedLetters,
-  redeliver: (letter: DeadLetter) => Promise<RefoldError | null>,
+  redeliver: (letter: DeadLetter, event: RecordedEvent | undefined) => Promise<RefoldError | null>,
 ): Promise<Redelivery> {
+  const eventOf = eventsInOrder(log, letters);
   const done: bigint[] = [];
   // Also those behind a letter that fails: they must not be folded when it is retried.
   const discarded = letters.filter((letter) => discarding.isDiscarded(letter)).map(({ id }) => id);
   for (const letter of letters) {
     if (discarding.isDiscarded(letter)) continue;
-    const error = await redeliver(letter);
+    const error = await redeliver(letter, await eventOf(letter));
     if (error) {
       await recordAttempt(tx, letter.id, letterError(error));
       break;
@@ -158,17 +154,29 @@ async function redeliverInOrder(
   return { folded: done.length, discarded: discarded.length, left: letters.length - done.length - discarded.length };
 }
 
+/** Reads the events of letters, which are asked for in their order. Only a page of them is in memory: they may be large. */
+function eventsInOrder(
+  log: EventLog,
+  letters: readonly DeadLetter[],
+): (letter: DeadLetter) => Promise<RecordedEvent | undefined> {
+  const events = log.readEach(letters.map(({ position }) => position));
+  let next: IteratorResult<RecordedEvent> | undefined;
+  return async ({ position }) => {
+    next ??= await events.next();
+    while (!next.done && next.value.position < position) next = await events.next();
+    return next.done || next.value.position > position ? undefined : next.value;
+  };
+}
+
 async function redeliverBySql(
   tx: Queryable,
-  { projection, readSchema }: LetterTable,
+  { log, projection, readSchema }: LetterTable,
   sqlFold: SqlFold,
   letters: readonly DeadLetter[],
-  events: ReadonlyMap<bigint, RecordedEvent>,
   discarding: DiscardedLetters,
 ): Promise<Redelivery> {
   const redeliver = redeliveryBySql(tx, readSchema, projection, sqlFold);
-  return redeliverInOrder(tx, letters, discarding, async (letter) => {
-    const event = events.get(letter.position);
+  return redeliverInOrder(tx, log, letters, discarding, async (letter, event) => {
     if (!event) return null;
     return letter.key === null ? keyUnknown(projection, event) : redeliver(letter, event);
   });

@@ -25,7 +25,7 @@ export async function holdersOfValues(
   if (projection.uniqueIndexes.length === 0 || projection.sqlFold) return holders;
   const failed = letters.filter(({ error }) => error !== null).slice(0, mostExamined);
   if (failed.length === 0) return holders;
-  for (const event of await log.readAt(failed.map(({ position }) => position))) {
+  for await (const event of log.readEach(failed.map(({ position }) => position))) {
     const claimed = await rowsOf(options, event);
     const found = await holdersOf(options, claimed);
     if (found.length > 0) holders.set(event.position, found);

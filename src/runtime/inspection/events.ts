@@ -1,6 +1,7 @@
 import { RefoldError } from '../../errors.ts';
 import { beginning, earlierPosition, type GlobalPosition } from '../../events/global-position.ts';
-import { type EventSearch, type StoredEvent, searchEventPage } from '../../store/browsing/search-events.ts';
+import { type StoredEvent, searchEventPage } from '../../store/browsing/search-events.ts';
+import type { EventSearch } from '../../store/browsing/search-windows.ts';
 import { searchedTypes } from '../../store/browsing/searched-types.ts';
 import type { InspectedApplication } from './application.ts';
 

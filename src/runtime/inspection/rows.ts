@@ -27,7 +27,7 @@ export async function touchedRows(
   { log, config }: InspectedApplication,
   position: GlobalPosition,
 ): Promise<TouchedRow[]> {
-  const [event] = await log.readAt([position]);
+  const event = await log.readAt(position);
   if (!event) return [];
   const handling = config.projections.filter(
     ({ filter, startAfter }) =>

@@ -7,8 +7,11 @@ import { fold, foldSteps } from '../../projections/fold/fold.ts';
 import { isEvolveFailure } from '../../projections/fold/fold-failures.ts';
 import { rowKeyOf } from '../../projections/projection/given-key.ts';
 import { keyText, type Projection, type RowKey, storedIn } from '../../projections/projection/projection.ts';
+import { readStream } from '../../store/log/read-stream.ts';
 import { readLeftOut } from '../../store/processors/left-out.ts';
 import { readVersion } from '../../store/registry/registry.ts';
+import { ofOneAnswer, takeFrom } from '../../store/statements/answer-size.ts';
+import type { AnswerSize } from '../../store/statements/statement.ts';
 import { eventsOfRow } from '../reads/row-history.ts';
 import type { InspectedApplication } from './application.ts';
 
@@ -43,10 +46,11 @@ export interface SteppedRow {
  * Folds a row's own events with the declared code of several versions at the same time, and keeps the row before and after each. Writes nothing.
  * What a table leaves out (dead letters, skipped and discarded events) is left out here, too.
  *
- * @throws RefoldError `BAD_USER_INPUT` if no such version has a history, or for a key that is none
+ * @throws RefoldError `BAD_USER_INPUT` if no such version has a history, or for a key that is none; `ANSWER_TOO_LARGE` if the row's events, or
+ *   all states of the row, are larger than an answer
  */
 export async function stepRow(
-  { find, log, config }: InspectedApplication,
+  { find, db: logDb, config }: InspectedApplication,
   { name, key: given, numbers }: { name: string; key: unknown; numbers: readonly number[] | undefined },
 ): Promise<SteppedRow> {
   const versions = config.projections
@@ -59,19 +63,21 @@ export async function stepRow(
       `The application declares no such version of '${name}' with 'history', which leads from a row to its stream.`,
     );
   const key = rowKeyOf(first, given);
+  const answer = ofOneAnswer(logDb, logDb.answerSize());
+  const shown = logDb.answerSize();
   const folded = await Promise.all(
     versions.map(async (declared) => {
       const { db } = await find.of(declared.name, declared.version);
       const found = await readVersion(db, declared);
       const projection = found ? storedIn(declared, found.tableName) : declared;
-      const events = await eventsOfRow(log.readStream, projection, key);
+      const events = await eventsOfRow((family, streamId) => readStream(answer, family, streamId), projection, key);
       const leftOut = await readLeftOut(
         db,
         projection,
         key,
         events.map(({ position }) => position),
       );
-      return foldRow(projection, key, events, leftOut);
+      return foldRow(projection, key, events, leftOut, shown);
     }),
   );
   const positions = new Set(folded.flatMap((states) => [...states.keys()]));
@@ -102,6 +108,7 @@ function foldRow(
   key: RowKey,
   events: readonly RecordedEvent[],
   leftOut: ReadonlySet<bigint>,
+  size: AnswerSize | undefined,
 ): Map<GlobalPosition, RowState> {
   const text = keyText(key);
   let row: Row | null = null;
@@ -112,13 +119,13 @@ function foldRow(
     },
   };
   const states = new Map<GlobalPosition, RowState>();
-  let shown = shownRow(projection, row);
+  let shown = shownRow(projection, row, size);
   for (const event of events) {
     const before = shown;
     const { outcome, message } = leftOut.has(event.position)
       ? { outcome: 'left-out' as const, message: 'The table leaves it out: a dead letter, skipped or discarded.' }
       : foldOne(projection, text, event, memory);
-    shown = shownRow(projection, row);
+    shown = shownRow(projection, row, size);
     const changed = Object.keys(projection.columns).filter(
       (name) => JSON.stringify(before?.[name]) !== JSON.stringify(shown?.[name]),
     );
@@ -144,14 +151,24 @@ function foldOne(
   }
 }
 
-/** A row as JSON, with `(hidden)` in place of values that are personal or have an access rule. */
-export function shownRow({ codec, hidden }: Projection, row: Row | null): Readonly<Record<string, unknown>> | null {
+/**
+ * A row as JSON, with `(hidden)` in place of values that are personal or have an access rule.
+ *
+ * @param size of the answer that it is for
+ */
+export function shownRow(
+  { codec, hidden }: Projection,
+  row: Row | null,
+  size?: AnswerSize,
+): Readonly<Record<string, unknown>> | null {
   if (row === null) return null;
   const shown = Object.entries(codec.encode(row)).map(([name, value]) => [
     name,
     hidden.has(name) && value !== null ? hiddenText : value,
   ]);
-  return JSON.parse(JSON.stringify(Object.fromEntries(shown), bigintsAsText));
+  const text = JSON.stringify(Object.fromEntries(shown), bigintsAsText);
+  takeFrom(size, text.length);
+  return JSON.parse(text);
 }
 
 const bigintsAsText = (_: string, value: unknown) => (typeof value === 'bigint' ? value.toString() : value);

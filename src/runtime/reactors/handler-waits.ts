@@ -82,7 +82,7 @@ export function createHandlerWaits(options: HandlerWaitsOptions): HandlerWaits {
   }
 
   async function receive({ position, id }: WaitOutcome & { readonly kind: 'event' }): Promise<RecordedEvent> {
-    const [found] = await log.readAt([globalPosition(position)]);
+    const found = await log.readAt(globalPosition(position));
     if (found?.id !== id) throw vanished(event, names, position);
     const problem = unreadable(found);
     if (problem) throw problem;

@@ -95,7 +95,7 @@ async function redeliverKey(options: RedeliveryOptions, key: string): Promise<Re
   if (letters.every(({ requested }) => requested === null)) return { first: letters[0]?.position };
   for (const letter of letters) {
     const { position } = letter;
-    const [event] = await log.readAt([position]); // one at a time: events may be large, and the first may fail again
+    const event = await log.readAt(position); // one at a time: events may be large, and the first may fail again
     const done = await redeliver(options, letter, event, letters);
     if (done.kind === 'left') return { first: position };
     if (done.kind === 'retry') return { first: position, pause: done.pause };

@@ -87,7 +87,7 @@ export class WaitingEvents implements WaitStore {
     this.#timer.roomFreed();
     const instance = await readInstance(db, claim, position);
     if (!instance) return undefined;
-    const [event] = await log.readAt([position]);
+    const event = await log.readAt(position);
     if (event?.id === instance.eventId) return event;
     logger.warn(
       { reactor: reactor.name, event: instance.eventId },

@@ -125,7 +125,7 @@ export class SetFold {
   async #alone(position: GlobalPosition, error: unknown, writing: Writing, leftOut: LeftOut): Promise<'skip' | 'stop'> {
     const { log, projection, retries } = this.#options;
     if (!writing.commits && retries.appliesTo(error)) throw retries.outside(error);
-    const [event] = await log.readAt([position]);
+    const event = await log.readAt(position);
     if (!event) throw error;
     const failure = { event, key: null, error: this.#failed(event, error) };
     if (projection.onError.policy === 'stop') {

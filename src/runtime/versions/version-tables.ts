@@ -161,6 +161,7 @@ export async function pointViews(
           return { name, tableName: replaced && tableName === replaced.from ? replaced.to : tableName };
         }),
       );
+      await limitLockWaits(tx, null); // the caller's later statements may wait
       return true;
     }).catch((error: unknown) => {
       if (sqlStateOf(error) !== '55P03') throw error;

@@ -13,14 +13,7 @@ import { maxPageBytes } from '../statements/within-bytes.ts';
 import { type LogHead, readAnchor, readLogHead } from './horizon.ts';
 import { createPageCollector, type PageBytes } from './page-bytes.ts';
 import { copiedColumns, lastCopiedPosition } from './page-decoder.ts';
-import {
-  type EventRow,
-  eventColumns,
-  recordedEvents,
-  type SizedRow,
-  sizedColumns,
-  withinPage,
-} from './recorded-event.ts';
+import { type EventRow, isCut, recordedEvents, type SizedRow, sizedColumns, withinPage } from './recorded-event.ts';
 
 /** Events of one family, by type. */
 export interface FamilyFilter {
@@ -156,48 +149,61 @@ export async function readPositions(
   families: ReadonlyMap<string, EventFamily>,
   positions: readonly GlobalPosition[],
 ): Promise<RecordedEvent[]> {
-  const rows = await target.query<EventRow>({
-    text: `
-      select ${eventColumns}
-      from refold.events
-      where position = any ($1)
-      order by position`,
-    values: [positions],
-  });
-  return recordedEvents(rows, (row) => familyOf(families, row));
+  const events: RecordedEvent[] = [];
+  for await (const event of readEach(target, families, positions)) events.push(event);
+  return events;
+}
+
+/** As {@link readPositions}, with only a page of them in memory. */
+export async function* readEach(
+  target: Queryable,
+  families: ReadonlyMap<string, EventFamily>,
+  positions: readonly GlobalPosition[],
+): AsyncGenerator<RecordedEvent> {
+  for await (const page of eventPages(target, families, 'position = any ($3)', [positions])) yield* page;
 }
 
 /**
  * Pages of the events after a position that a snapshot shows, whether or not the log is complete up to there. For work that commits together with
  * events.
  */
-export async function* readVisible(
+export function readVisible(
   snapshot: Queryable,
   families: ReadonlyMap<string, EventFamily>,
   { after, upTo }: { readonly after: GlobalPosition; readonly upTo: GlobalPosition },
   filter: readonly FamilyFilter[],
 ): AsyncGenerator<readonly RecordedEvent[]> {
-  const types = wantedTypes(families, filter);
-  for (let from: bigint | undefined = after; from !== undefined; ) {
-    const rows: SizedRow[] = await snapshot.query<SizedRow>({
+  const condition = `position > $3 and position <= $4 and family || '.' || type = any ($5)`;
+  return eventPages(snapshot, families, condition, [after, upTo, wantedTypes(families, filter)]);
+}
+
+/** Pages of the events that meet a condition, in log order. `values` are those from $3 on. */
+async function* eventPages(
+  target: Queryable,
+  families: ReadonlyMap<string, EventFamily>,
+  condition: string,
+  values: readonly unknown[],
+): AsyncGenerator<readonly RecordedEvent[]> {
+  for (let after: bigint | undefined = 0n; after !== undefined; ) {
+    const rows: SizedRow[] = await target.query<SizedRow>({
       text: `
         select ${sizedColumns}
         from ${withinPage(`(
           select *
           from refold.events
-          where position > $1 and position <= $2 and family || '.' || type = any ($3)
+          where position > $1 and ${condition}
           order by position
-          limit $4
+          limit $2
         )`)}`,
-      values: [from, upTo, types, visibleAtOnce],
+      values: [after, eventsAtOnce, ...values],
     });
     if (rows.length > 0) yield recordedEvents(rows, (row) => familyOf(families, row));
-    from = rows.at(-1)?.position;
+    const last = rows.at(-1);
+    after = last && (rows.length === eventsAtOnce || isCut(last)) ? last.position : undefined;
   }
 }
 
-// They are few, except while an append stays open for long.
-const visibleAtOnce = 5000;
+const eventsAtOnce = 5000;
 
 /** The highest position that a snapshot shows. */
 export async function lastVisible(snapshot: Queryable): Promise<GlobalPosition> {

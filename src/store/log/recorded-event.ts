@@ -13,8 +13,8 @@ export type EventRow = TableRow<'refold.events'>;
 export const eventColumns = `position, stream_position, recorded_at, id, payload_version, family, stream_id, type, payload, metadata`;
 
 /** The first of these ordered events that fit into a page: see {@link withinBytes}. */
-export function withinPage(events: string): string {
-  return withinBytes(events, `pg_column_size(metadata) + ${storedSize('payload')}`);
+export function withinPage(events: string, bytes?: number): string {
+  return withinBytes(events, `pg_column_size(metadata) + ${storedSize('payload')}`, bytes);
 }
 
 /** A row of {@link withinPage}. */

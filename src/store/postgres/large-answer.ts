@@ -1,12 +1,13 @@
 import type pg from 'pg';
+import { tooLargeText } from '../statements/answer-size.ts';
 import type { AnswerSize } from '../statements/statement.ts';
 
 /** This process closed the connection because the rows of an answer have more bytes than it may have. */
 export class LargeAnswer extends Error {
   override readonly name = 'LargeAnswer';
 
-  constructor({ most }: AnswerSize) {
-    super(`The answer is larger than ${most} bytes, which is the limit. Ask for fewer rows or fields.`);
+  constructor(size: AnswerSize) {
+    super(tooLargeText(size));
   }
 }
 

@@ -11,12 +11,12 @@ export const bytesSoFar = quoted(runningSize);
  * The first of these ordered rows whose sizes fit into a page, as a `from` item with their running size; at least one. Sizes are those of the table,
  * so no large value is read for them.
  */
-export function withinBytes(rows: string, size: string): string {
+export function withinBytes(rows: string, size: string, bytes = maxPageBytes): string {
   return `(
     select *, sum("size of row") over (rows unbounded preceding) as ${bytesSoFar}
     from (select *, ${size} as "size of row" from ${rows} as item) as sized
   ) as item
-  where ${bytesSoFar} - "size of row" < ${maxPageBytes} is not false`;
+  where ${bytesSoFar} - "size of row" < ${bytes} is not false`;
 }
 
 /** A compressed value is taken to be 32 times as large: more than that compresses only text that repeats itself. */
@@ -25,6 +25,6 @@ export function storedSize(column: string): string {
 }
 
 /** Whether a page may have ended with the row of this running size. */
-export function isFull(bytes: unknown): boolean {
-  return Number(bytes ?? 0) >= maxPageBytes;
+export function isFull(bytes: unknown, most = maxPageBytes): boolean {
+  return Number(bytes ?? 0) >= most;
 }

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { globalPosition } from '../../../src/index.ts';
-import { type EventSearch, type StoredEvent, searchEvents } from '../../../src/store/browsing/search-events.ts';
+import { type StoredEvent, searchEventPage, searchEvents } from '../../../src/store/browsing/search-events.ts';
+import type { EventSearch } from '../../../src/store/browsing/search-windows.ts';
 import { searchedTypes } from '../../../src/store/browsing/searched-types.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import type { Queryable, Statement } from '../../../src/store/statements/statement.ts';
@@ -110,6 +111,7 @@ const searches: fc.Arbitrary<EventSearch> = fc.record({
   upTo: position(470n),
   order: fc.constantFrom('oldest-first', 'newest-first'),
   limit: fc.oneof(fc.constant(500), fc.integer({ min: 1, max: 60 })),
+  payloads: fc.boolean(),
 });
 
 test('any search finds what matches, in its order, however little one statement visits', async () => {
@@ -118,13 +120,38 @@ test('any search finds what matches, in its order, however little one statement 
       searches,
       fc.integer({ min: 1, max: 500 }),
       fc.integer({ min: 1, max: 20 }),
-      async (search, window, page) => {
-        const sizes = { window: BigInt(window), page };
+      fc.constantFrom(500, 5_000, 1_000_000),
+      async (search, window, page, bytes) => {
+        const sizes = { window: BigInt(window), page, bytes };
         const found = await collect(searchEvents(db, families, search, sizes));
         expect(found.map((event) => event.position)).toEqual(expected(search));
       },
     ),
     { numRuns: effort(2000, 500) },
+  );
+});
+
+test('pages of a search join to the whole, and end at their size', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      searches,
+      fc.integer({ min: 1, max: 500 }),
+      fc.constantFrom(500, 5_000, 1_000_000),
+      async (search, window, bytes) => {
+        const sizes = { window: BigInt(window), page: 20, bytes };
+        const joined: bigint[] = [];
+        for (let rest = { ...search, limit: 25 }; ; ) {
+          const { events, next } = await searchEventPage(db, families, rest, 3, sizes);
+          joined.push(...events.map((event) => event.position));
+          // Each event has more than 25 bytes, and at most one is beyond the size.
+          if (search.payloads) expect(events.length).toBeLessThanOrEqual(bytes / 25 + 1);
+          if (next === null) break;
+          rest = search.order === 'oldest-first' ? { ...rest, after: next } : { ...rest, upTo: next };
+        }
+        expect(joined).toEqual(expected({ ...search, limit: 500 }));
+      },
+    ),
+    { numRuns: effort(500, 100) },
   );
 });
 
