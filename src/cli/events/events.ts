@@ -17,6 +17,7 @@ import { exitWithError, withErrorReporting } from '../shared/exit-with-error.ts'
 import { json } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { type Operation, withOperation } from '../shared/open-operation.ts';
+import { printLine } from '../shared/print-line.ts';
 import { jsonArgument } from '../shared/version-argument.ts';
 import {
   conditionsOf,
@@ -120,7 +121,7 @@ const tail = defineCommand({
       const search = await conditionsOf(config, operation, args);
       const from = await log.readHead(null);
       const onEvent = (event: StoredEvent) =>
-        console.log(args.json ? JSON.stringify({ ...event, position: event.position.toString() }) : eventLine(event));
+        printLine(args.json ? JSON.stringify({ ...event, position: event.position.toString() }) : eventLine(event));
       const upTo = from.horizon;
       // Which are the latest is read without payloads, which may be large.
       const latest = { ...search, after: beginning, upTo, order: 'newest-first', limit, payloads: false } as const;
@@ -129,7 +130,7 @@ const tail = defineCommand({
       if (first) {
         const after = globalPosition(first.position - 1n);
         const shown = { ...search, after, upTo, order: 'oldest-first', limit } as const;
-        for await (const event of searchEvents(db, log.families, shown)) onEvent(event);
+        for await (const event of searchEvents(db, log.families, shown)) await onEvent(event);
       }
       if (args.follow) await follow(operation, config, { search, from, onEvent });
     });
@@ -150,7 +151,7 @@ async function firstOf(
 }
 
 interface Followed extends Pick<Parameters<typeof createEventTail>[0], 'search' | 'from'> {
-  onEvent(event: StoredEvent): void;
+  onEvent(event: StoredEvent): Promise<void>;
 }
 
 /** Follows the log until the process ends, also through outages of the database. */
@@ -167,7 +168,7 @@ async function follow(
       let found: 'found' | 'idle' = 'idle';
       for await (const event of newEvents()) {
         if (signal.aborted) break;
-        onEvent(event);
+        await onEvent(event);
         found = 'found';
       }
       isDown = false;

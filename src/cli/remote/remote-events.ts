@@ -1,5 +1,6 @@
 import { RefoldError } from '../../errors.ts';
 import { integer } from '../shared/format.ts';
+import { printLine } from '../shared/print-line.ts';
 import { textTable } from '../shared/text-table.ts';
 import { openRemote, type RemoteApi } from './remote-api.ts';
 import type { RemoteArguments } from './remote-arguments.ts';
@@ -94,7 +95,7 @@ export async function remoteTail(
 ): Promise<void> {
   const api = openRemote(args.remote);
   const filter = filterOf(args);
-  const print = (event: RemoteEvent) => console.log(args.json ? JSON.stringify(event) : eventLine(event));
+  const print = (event: RemoteEvent) => printLine(args.json ? JSON.stringify(event) : eventLine(event));
   // Subscribed before the latest are read: an event in between is in both, and is printed once.
   const appended = args.follow
     ? api.subscribe<{ eventsAppended: readonly RemoteEvent[] }>(
@@ -105,11 +106,11 @@ export async function remoteTail(
   await appended?.next();
   let last = 0n;
   for await (const event of latest(api, args, filter, limit)) {
-    print(event);
+    await print(event);
     last = BigInt(event.position);
   }
   for await (const { eventsAppended } of appended ?? [])
-    for (const event of eventsAppended) if (BigInt(event.position) > last) print(event);
+    for (const event of eventsAppended) if (BigInt(event.position) > last) await print(event);
 }
 
 /** The latest events, the oldest of them first. Which they are is read without payloads, which may be large. */

@@ -24,20 +24,22 @@ export function largeColumns(columns: Columns): string[] {
 export function rowSizeOf(columns: Columns): (row: Row) => number {
   const names = largeColumns(columns);
   const measured = new WeakMap<object, number>();
-  const sizeOf = (value: unknown): number => {
-    if (typeof value === 'string') return value.length;
-    if (value === null || typeof value !== 'object') return 8;
-    if (value instanceof Uint8Array) return value.length;
-    const known = measured.get(value);
-    if (known !== undefined) return known;
-    let size = 0;
-    for (const part of Object.values(value)) size += sizeOf(part);
-    measured.set(value, size);
-    return size;
-  };
   return (row) => {
     let size = 0;
-    for (const name of names) size += sizeOf(row[name]);
+    for (const name of names) size += valueSize(row[name], measured);
     return size;
   };
+}
+
+/** Returns about how many bytes a value takes. @param measured the sizes of objects that do not change */
+export function valueSize(value: unknown, measured?: WeakMap<object, number>): number {
+  if (typeof value === 'string') return value.length;
+  if (value === null || typeof value !== 'object') return 8;
+  if (value instanceof Uint8Array) return value.length;
+  const known = measured?.get(value);
+  if (known !== undefined) return known;
+  let size = 0;
+  for (const part of Object.values(value)) size += valueSize(part, measured);
+  measured?.set(value, size);
+  return size;
 }

@@ -60,7 +60,7 @@ export interface Move {
 
 /** Events that are folded and not yet written, on top of the rows that memory holds. */
 export interface RowBatch {
-  readonly size: Pick<Unwritten, 'events' | 'rows' | 'bytes' | 'letters'>;
+  readonly size: Pick<Unwritten, 'events' | 'rows' | 'bytes' | 'leftOut'>;
   /**
    * Folds events in order. With the policy `stop` it folds up to a failing event and returns that failure; with other policies it folds around it.
    *
@@ -113,7 +113,7 @@ class FoldedRows implements RowBatch {
 
   get size() {
     const { events, cache, failures } = this.#rows;
-    return { events, rows: cache.changed, bytes: cache.bytes, letters: failures.letters.length };
+    return { events, rows: cache.changed, bytes: cache.bytes + failures.bytes, leftOut: failures.count };
   }
 
   get leftOut(): readonly RefoldError[] {

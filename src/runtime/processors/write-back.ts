@@ -7,10 +7,10 @@ export interface Unwritten {
   readonly events: number;
   /** The number of changed rows. */
   readonly rows: number;
-  /** The size of the rows in memory, changed or not. */
+  /** The size of the rows in memory, changed or not, and of the skipped events. */
   readonly bytes: number;
-  /** Dead letters. */
-  readonly letters: number;
+  /** Dead letters and skipped events. */
+  readonly leftOut: number;
   /** Time since the last write, in milliseconds. */
   readonly sinceMs: number;
   /** Duration of the last write, in milliseconds. */
@@ -49,8 +49,8 @@ const shareOfWriting = 20;
 const changesPerBatch = 5_000;
 
 /** Whether it is time to write, for a processor that has not caught up. One that has caught up writes at once. */
-export function writeIsDue({ state, events, rows, bytes, letters, sinceMs, writeTook }: Unwritten): boolean {
-  if (letters >= changesPerBatch || bytes >= 2 * heapLimit * shareOfRows) return true;
+export function writeIsDue({ state, events, rows, bytes, leftOut, sinceMs, writeTook }: Unwritten): boolean {
+  if (leftOut >= changesPerBatch || bytes >= 2 * heapLimit * shareOfRows) return true;
   if (state === 'building') {
     const { milliseconds, maxMilliseconds } = building;
     const pause = Math.min(maxMilliseconds, Math.max(milliseconds, writeTook * shareOfWriting));

@@ -27,7 +27,7 @@ test('a build writes by time, or if memory is short, at the minimum number of ca
     events: 0,
     rows: 0,
     bytes: 0,
-    letters: 0,
+    leftOut: 0,
     sinceMs: 0,
     writeTook: 0,
   };
@@ -38,20 +38,20 @@ test('a build writes by time, or if memory is short, at the minimum number of ca
   expect(writeIsDue({ ...unwritten, sinceMs: 19_999, writeTook: 1_000 })).toBe(false);
   expect(writeIsDue({ ...unwritten, sinceMs: 20_000, writeTook: 1_000 })).toBe(true);
   expect(writeIsDue({ ...unwritten, sinceMs: 30_000, writeTook: 10_000 })).toBe(true);
-  expect(writeIsDue({ ...unwritten, letters: 5_000 })).toBe(true);
+  expect(writeIsDue({ ...unwritten, leftOut: 5_000 })).toBe(true);
 });
 
 test('rows that are large are written before they fill the heap', () => {
   const limit = getHeapStatistics().heap_size_limit;
   for (const state of ['building', 'active'] as const) {
-    const unwritten: Unwritten = { state, events: 0, rows: 0, bytes: 0, letters: 0, sinceMs: 0, writeTook: 0 };
+    const unwritten: Unwritten = { state, events: 0, rows: 0, bytes: 0, leftOut: 0, sinceMs: 0, writeTook: 0 };
     expect(writeIsDue({ ...unwritten, bytes: limit / 10 })).toBe(false);
     expect(writeIsDue({ ...unwritten, bytes: limit / 8 })).toBe(true);
   }
 });
 
 test('a served version writes as many rows as a list of changes has room for', () => {
-  const unwritten: Unwritten = { state: 'active', events: 0, rows: 0, bytes: 0, letters: 0, sinceMs: 0, writeTook: 0 };
+  const unwritten: Unwritten = { state: 'active', events: 0, rows: 0, bytes: 0, leftOut: 0, sinceMs: 0, writeTook: 0 };
   expect(writeIsDue({ ...unwritten, events: 99_999, rows: 4_999, sinceMs: 4_999 })).toBe(false);
   expect(writeIsDue({ ...unwritten, rows: 5_000 })).toBe(true);
   expect(writeIsDue({ ...unwritten, events: 100_000 })).toBe(true);
