@@ -5,19 +5,22 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type CliProcess, fromBundle, runCli, startCli } from '../support/cli.ts';
+import { effort } from '../support/effort.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
 const heap = 512;
-// 1 MB each. One character beyond Latin-1 makes V8 keep two bytes for each character, so all of them need 640 MB.
-const events = 320;
 const letters = 32_768; // of 32 characters
+// 1 MB each. One character beyond Latin-1 makes V8 keep two bytes for each character. On its turn, all of them need 640 MB; else the places are
+// the same, and what they return.
+let events: number;
 
 const app = join(import.meta.dirname, 'large-events-app.ts');
 let database: TestDatabase;
 let client: pg.Client;
 
 beforeAll(async () => {
+  events = effort(320, 72);
   database = await createTestDatabase();
   client = new pg.Client({ connectionString: database.superuserUrl });
   await client.connect();
@@ -55,6 +58,9 @@ const inSmallHeap = (more: Readonly<Record<string, string>> = {}) => ({
     ...more,
   },
 });
+
+// The bundle of the sources leaves out the fields of the admin API.
+const withAdmin = { NODE_OPTIONS: `--max-old-space-size=${heap}` };
 
 /** `refold …` */
 async function run(...cliArguments: string[]) {
@@ -114,19 +120,12 @@ test('events that fail: dead letters, which are listed and retried, and skipped 
   expect(await first('select events::int from read_models.stream_v1')).toBe(events);
 });
 
-test('a rebuild', async () => {
-  await running('note@1', async () => {
-    await run('rebuild', 'note@1', '--reason', 'test');
-    expect(await rowsOf('note_v1_g2')).toBe(events);
-  });
-});
-
-test('snapshots of a table', async () => {
+test('snapshots of a table, and rebuilds from them', async () => {
   await running('note@1', async () => {
     await run('snapshot', 'take', 'note@1', '--reason', 'test');
     await run('rebuild', 'note@1', '--from-snapshot', 'latest', '--reason', 'test');
   });
-  expect(await rowsOf('note_v1_g3')).toBe(events);
+  expect(await rowsOf('note_v1_g2')).toBe(events);
 });
 
 test('verifications and comparisons', async () => {
@@ -149,19 +148,27 @@ test('a command that reads a long stream of them', async () => {
 });
 
 test('lists, histories and steps, which are refused', async () => {
-  await running('skipping@1', async (process) => {
-    for (const query of [
-      '{ notes(first: 300) { nodes { body } } }',
-      '{ streamEvents(streamId: "all", first: 1) { nodes { payload } } }',
-    ])
-      expect(codes(await ask(process, query))).toEqual(['ANSWER_TOO_LARGE']);
-    const stepper = '{ rowHistory(projection: "stream", key: "all", first: 1) { items { event { position } } } }';
-    expect(codes(await ask(process, stepper, '/admin/graphql'))).toEqual(['ANSWER_TOO_LARGE']);
-    const page = await ask(process, '{ events(first: 200) { items { payload } next } }', '/admin/graphql');
-    expect(page).toMatchObject({ data: { events: { next: expect.any(String) } } });
-    const rows = await ask(process, '{ rows(version: "note@1", first: 200) { items { row } next } }', '/admin/graphql');
-    expect(rows).toMatchObject({ data: { rows: { next: expect.any(String) } } });
-  });
+  await running(
+    'skipping@1',
+    async (process) => {
+      const stepper = '{ rowHistory(projection: "stream", key: "all", first: 1) { items { event { position } } } }';
+      expect(codes(await ask(process, stepper, '/admin/graphql'))).toEqual(['ANSWER_TOO_LARGE']);
+      const page = await ask(process, '{ events(first: 200) { items { payload } next } }', '/admin/graphql');
+      expect(page).toMatchObject({ data: { events: { next: expect.any(String) } } });
+      for (const query of [
+        '{ streamEvents(streamId: "all", first: 1) { nodes { payload } } }',
+        '{ notes(first: 300) { nodes { body } } }',
+      ])
+        expect(codes(await ask(process, query))).toEqual(['ANSWER_TOO_LARGE']);
+      const rows = await ask(
+        process,
+        '{ rows(version: "note@1", first: 200) { items { row } next } }',
+        '/admin/graphql',
+      );
+      expect(rows).toMatchObject({ data: { rows: { next: expect.any(String) } } });
+    },
+    withAdmin,
+  );
 });
 
 test('feeds: all rows, and what has changed since a cursor', async () => {

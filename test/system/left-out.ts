@@ -28,7 +28,7 @@ export const leftOut = {
     'test/gateway/**/{answer-position,canary,clients,drain,graphql-over-http,pins,plain-post,shadow,shadow-gate,single-connection}.test.ts',
     'test/house/{bench-choice,readme}.test.ts',
     'test/reference/*.test.ts',
-    'test/refold/{extended-schema,federation,traces}.test.ts',
+    'test/refold/{extended-schema,federation,large-events,traces}.test.ts',
     'test/runtime/live/scale.test.ts',
     'test/runtime/ownership/payload-versions.test.ts',
     'test/security/adversarial-{http,policies,sockets}.test.ts',
