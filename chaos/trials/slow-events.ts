@@ -7,7 +7,7 @@ import type { World } from '../world.ts';
 /** An event whose fold blocked a process for longer than its lease, while no other fault was active. */
 export interface SlowEvent {
   readonly slowMs: number;
-  /** What the process owned when it began, and what of it had another epoch just before the event was folded. */
+  /** What the process owned when it began, and what of it another process had claimed just before the event was folded. */
   readonly owned: readonly string[];
   readonly lost: readonly string[];
 }
@@ -36,9 +36,14 @@ export async function foldSlowly(world: World, slowMs: number): Promise<string> 
   );
   if (!slow?.owner) return `at ${position}, not folded alone`;
   const owned = before.filter(({ owner }) => owner === slow.owner);
-  const lost = owned.filter(({ id, epoch }) => after.get(id)?.epoch !== epoch).map(({ id }) => id);
+  const lost = owned.filter(({ id, epoch, owner }) => isLost(after.get(id), epoch, owner)).map(({ id }) => id);
   trials.slowEvents.push({ slowMs, owned: owned.map(({ id }) => id), lost });
   return `at ${position}, by ${slow.owner}, which owned ${owned.length} and lost ${lost.length}`;
+}
+
+/** The end of a rebuild or of a move also has a new epoch, and leaves the owner. */
+function isLost(now: Unit | undefined, epoch: bigint, owner: string | null): boolean {
+  return now !== undefined && now.epoch !== epoch && now.owner !== owner;
 }
 
 interface Unit {
