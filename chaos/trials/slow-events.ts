@@ -41,9 +41,9 @@ export async function foldSlowly(world: World, slowMs: number): Promise<string> 
   return `at ${position}, by ${slow.owner}, which owned ${owned.length} and lost ${lost.length}`;
 }
 
-/** The end of a rebuild or of a move also has a new epoch, and leaves the owner. */
+/** The end of a rebuild or of a move also has a new epoch, and leaves the owner; a version that becomes live has none. */
 function isLost(now: Unit | undefined, epoch: bigint, owner: string | null): boolean {
-  return now !== undefined && now.epoch !== epoch && now.owner !== owner;
+  return now !== undefined && now.epoch !== epoch && now.owner !== null && now.owner !== owner;
 }
 
 interface Unit {

@@ -17,10 +17,14 @@ export interface StoredVersion extends RegisteredVersion {
   readonly store: string;
 }
 
+// Queries wait for it if their table was replaced, also those that ask nothing of the store that does not respond.
+const patienceMs = 1_000;
+
 /** The registries of all read stores, as this process last read them. */
 export interface Registries {
   /**
-   * Reads the registries. Never waits for a store apart from the log that did not respond the last time.
+   * Reads the registries. Never waits for a store apart from the log that did not respond the last time, and no longer than a second for one that
+   * was read before.
    *
    * @throws the error of the first store, which is in the database of the log
    */
@@ -66,6 +70,17 @@ export function createRegistries(
     return started;
   }
 
+  /** Waits for the read of a store. After a while, it counts as not responding, until the read has ended. */
+  async function patiently(name: string, read: Promise<void>): Promise<void> {
+    if (!last.has(name)) return read;
+    const { promise: tooLong, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(() => {
+      silent.add(name);
+      resolve();
+    }, patienceMs);
+    await Promise.race([read, tooLong]).finally(() => clearTimeout(timer));
+  }
+
   return {
     async read() {
       const others = apart.map((store) => {
@@ -73,7 +88,7 @@ export function createRegistries(
         // A read that began before may have missed what the caller wants to see.
         const before = waits ? reading.get(store.name) : undefined;
         const started = before ? before.then(() => startReading(store)) : startReading(store);
-        return waits ? started : undefined;
+        return waits ? patiently(store.name, started) : undefined;
       });
       await readIfChanged(home);
       await Promise.all(others);
