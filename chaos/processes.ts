@@ -4,6 +4,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { ClockMessage } from './clock.ts';
+import { blockedLine } from './slowness.ts';
 
 /** Options of a process of the application. */
 export interface ProcessOptions {
@@ -33,6 +34,8 @@ export interface AppProcess {
   /** How it ended, if the run did not end it. */
   readonly death: string | undefined;
   readonly stopped: boolean;
+  /** When an event last began to block it, in milliseconds since 1970. */
+  readonly blockedAt: number | undefined;
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
   /** Sets its clock: so many milliseconds before or after the real time. */
   moveClock(offsetMs: number): void;
@@ -79,6 +82,7 @@ export async function startProcess(
     if (!stream) return;
     createInterface(stream).on('line', (line) => {
       if (line === 'started') started.resolve();
+      else if (line === blockedLine) blockedAt = Date.now();
       else said.push(line);
       if (said.length > 200) said.shift();
     });
@@ -88,6 +92,7 @@ export async function startProcess(
   running.add(child);
   let asked = false;
   let stopped = false;
+  let blockedAt: number | undefined;
   let death: string | undefined;
   child.once('exit', (code, signal) => {
     running.delete(child);
@@ -111,6 +116,9 @@ export async function startProcess(
     },
     get stopped() {
       return stopped;
+    },
+    get blockedAt() {
+      return blockedAt;
     },
     signal,
     moveClock: (clockOffsetMs) => {

@@ -1,3 +1,8 @@
+import { writeSync } from 'node:fs';
+
+/** The line that a process prints when an event begins to block it. */
+export const blockedLine = 'blocked';
+
 let isSlow = false;
 
 /** Makes folds of this process slow. Judges and operators fold the same events, and have no time for it. */
@@ -15,5 +20,6 @@ export function takeTime(event: {
 }): void {
   const { slowMs } = event.payload;
   if (!isSlow || slowMs === undefined || Date.now() - Date.parse(event.recordedAt) > newMs) return;
+  writeSync(1, `${blockedLine}\n`); // written before it is blocked
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, slowMs);
 }

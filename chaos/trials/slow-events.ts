@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ReadStore } from '../../src/store/read-store.ts';
-import { account, journal } from '../domain.ts';
+import { account } from '../domain.ts';
 import { appendDraft } from '../traffic.ts';
 import type { World } from '../world.ts';
 
@@ -13,10 +13,13 @@ export interface SlowEvent {
 }
 
 const beforeItsEndMs = 200;
+/** Later, the event is no longer slow: see {@link takeTime}. */
+const longestMs = 4_000;
 
 /** Appends it, and watches the process that folds it. At rest, everything has to be past it. Returns a line about the result. */
 export async function foldSlowly(world: World, slowMs: number): Promise<string> {
-  const { stores, log, ledger, trials } = world;
+  const { stores, log, ledger, trials, workers } = world;
+  const appendedAt = Date.now();
   const streamId = `slow-${ledger.entries.length}`;
   const events = (append: number) => [
     { type: 'Credited' as const, payload: { append, part: 0, amount: '1', slowMs: Math.round(slowMs) } },
@@ -27,18 +30,15 @@ export async function foldSlowly(world: World, slowMs: number): Promise<string> 
   if (position === undefined) return 'not appended';
   const databases = [stores.stores.home, ...stores.stores.apart];
   const read = async () => (await Promise.all(databases.map(readUnits))).flat();
-  await pause(slowMs / 3); // it is at work by then
+  const blocked = await firstOf(() => workers.find(({ process }) => (process?.blockedAt ?? 0) >= appendedAt)?.process);
+  if (!blocked) return `at ${position}, not folded in time`;
   const before = await read();
-  await pause((slowMs * 2) / 3 - beforeItsEndMs); // while it is blocked, it can't release anything either
+  await pause(slowMs - beforeItsEndMs - (Date.now() - (blocked.blockedAt ?? 0))); // it can't release anything meanwhile
   const after = new Map((await read()).map((unit) => [unit.id, unit]));
-  const slow = before.find(
-    ({ id, name }) => name === journal.name && (after.get(id)?.checkpoint ?? position) < position,
-  );
-  if (!slow?.owner) return `at ${position}, not folded alone`;
-  const owned = before.filter(({ owner }) => owner === slow.owner);
+  const owned = before.filter(({ owner }) => owner === blocked.owner);
   const lost = owned.filter(({ id, epoch, owner }) => isLost(after.get(id), epoch, owner)).map(({ id }) => id);
   trials.slowEvents.push({ slowMs, owned: owned.map(({ id }) => id), lost });
-  return `at ${position}, by ${slow.owner}, which owned ${owned.length} and lost ${lost.length}`;
+  return `at ${position}, by ${blocked.name}, which owned ${owned.length} and lost ${lost.length}`;
 }
 
 /** The end of a rebuild or of a move also has a new epoch, and leaves the owner; a version that becomes live has none. */
@@ -46,18 +46,26 @@ function isLost(now: Unit | undefined, epoch: bigint, owner: string | null): boo
   return now !== undefined && now.epoch !== epoch && now.owner !== null && now.owner !== owner;
 }
 
+/** What the look finds, within a few seconds. */
+async function firstOf<T>(look: () => T | undefined): Promise<T | undefined> {
+  const end = Date.now() + longestMs;
+  for (;;) {
+    const found = look();
+    if (found !== undefined || Date.now() > end) return found;
+    await pause(5);
+  }
+}
+
 interface Unit {
   readonly id: string;
-  readonly name: string;
   readonly owner: string | null;
   readonly epoch: bigint;
-  readonly checkpoint: bigint;
 }
 
 function readUnits({ name: store, db }: ReadStore): Promise<readonly Unit[]> {
   return db.query<Unit>({
     text: `
-      select name || '@' || version || '/' || partition || ' in ' || $1 as id, name, owner, epoch, checkpoint
+      select name || '@' || version || '/' || partition || ' in ' || $1 as id, owner, epoch
       from refold.processors`,
     values: [store],
   });
