@@ -137,17 +137,18 @@ const tail = defineCommand({
   }),
 });
 
-/** The first events of a search, and the position where the next ones begin. Fewer than the limit if they are large. */
+/** The first events of a search, fewer than the limit if they are large, and the position of the one that follows; null if none does. */
 async function firstOf(
   { db, log }: Operation,
   search: EventSearch,
 ): Promise<{ events: StoredEvent[]; next: GlobalPosition | null }> {
-  // One more shows whether there are more.
-  const more = { ...search, limit: search.limit + 1 };
-  const { events, next } = await searchEventPage(db, log.families, more, Number.POSITIVE_INFINITY);
-  const found = [...events];
-  if (found.length > search.limit) return { events: found, next: found.pop()?.position ?? null };
-  return { events: found, next: next && search.order === 'oldest-first' ? globalPosition(next + 1n) : next };
+  const { events, next } = await searchEventPage(db, log.families, search, Number.POSITIVE_INFINITY);
+  if (next === null) return { events: [...events], next };
+  const rest = search.order === 'oldest-first' ? { after: next } : { upTo: next };
+  let following: StoredEvent | undefined;
+  for await (const event of searchEvents(db, log.families, { ...search, ...rest, limit: 1, payloads: false }))
+    following = event;
+  return { events: [...events], next: following?.position ?? null };
 }
 
 interface Followed extends Pick<Parameters<typeof createEventTail>[0], 'search' | 'from'> {

@@ -47,12 +47,15 @@ export async function remoteEvents(
   let next: string | null = null;
   let characters = 0;
   // One more shows whether there are more.
-  for await (const { items, isLast } of pages(openRemote(args.remote), args, { filter, forward, limit: limit + 1 })) {
+  const api = openRemote(args.remote);
+  for await (const { items, isLast } of pages(api, args, { filter, forward, limit: limit + 1 })) {
     found.push(...items);
     if (args.payload) characters += JSON.stringify(items).length;
     if (isLast || characters < mostCharacters) continue;
     const last = BigInt(found.at(-1)?.position ?? 0);
-    next = String(forward ? last + 1n : last - 1n);
+    const rest = forward ? { afterPosition: String(last) } : { upToPosition: String(last - 1n) };
+    const following = { filter: { ...filter, ...rest }, forward, limit: 1 };
+    for await (const page of pages(api, { ...args, payload: false }, following)) next = page.items[0]?.position ?? next;
     break;
   }
   if (found.length > limit) next = found.pop()?.position ?? null;

@@ -83,8 +83,8 @@ export async function withoutAppends<T>(
 }
 
 /**
- * Whether the version is leaving the appends, or may be. If not, and the gate is closed, its table has every event, and whoever announces that it
- * leaves will find a later position. The locks come first: an announcement that has ended between the two statements is seen by the second.
+ * Whether the version is leaving the appends, or may be. If not, and the gate is closed, its table has every event, and a later
+ * announcement has a later position. The locks come first: an announcement that has ended between the two statements is seen by the second.
  */
 export async function isLeaving(tx: Queryable, version: Version): Promise<boolean> {
   return (await isLeaveUndecided(tx, idOf(version))) || (await statusOf(tx, version)) === 'leaving';

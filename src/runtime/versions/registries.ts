@@ -18,12 +18,12 @@ export interface StoredVersion extends RegisteredVersion {
 }
 
 // Queries wait for it if their table was replaced, also those that ask nothing of the store that does not respond.
-const patienceMs = 1_000;
+const patienceMs = 3_000;
 
 /** The registries of all read stores, as this process last read them. */
 export interface Registries {
   /**
-   * Reads the registries. Never waits for a store apart from the log that did not respond the last time, and no longer than a second for one that
+   * Reads the registries. Never waits for a store apart from the log that did not respond the last time, and no longer than three seconds for one that
    * was read before.
    *
    * @throws the error of the first store, which is in the database of the log
