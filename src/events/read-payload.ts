@@ -46,8 +46,8 @@ export function unreadable(event: RecordedEvent): UnreadablePayload | undefined 
   return unreadableEvents.get(event)?.error;
 }
 
-/** The payload in any shape, to remove its values from messages. */
-export function payloadToHide(event: RecordedEvent): unknown {
+/** The payload, or the stored one if it can't be read: to measure it, or to remove its values from messages. */
+export function payloadInAnyShape(event: RecordedEvent): unknown {
   const found = unreadableEvents.get(event);
   return found ? found.stored : event.payload;
 }

@@ -1,6 +1,6 @@
 import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
-import { payloadToHide } from '../../events/read-payload.ts';
+import { payloadInAnyShape } from '../../events/read-payload.ts';
 import { errorOf, messageOf, stackOf } from '../../thrown.ts';
 import type { Row } from '../columns/row-codec.ts';
 import { hidesKey, problemWithoutValue, withoutValues } from '../declaration/hidden-values.ts';
@@ -31,7 +31,7 @@ export function evolveFailed(
   const hide = (text: string) =>
     text.length > longestSearched
       ? `its message of ${text.length} characters is left out`
-      : withoutValues(text, payloadToHide(event), event.metadata, row, event.streamId);
+      : withoutValues(text, payloadInAnyShape(event), event.metadata, row, event.streamId);
   const shown = problemWithoutValue(cause) ?? hide(reason);
   // Logs include the cause's message, and its stack starts with that message.
   const hidden = new Error(shown);

@@ -1,4 +1,5 @@
 import type { RefoldError } from '../../errors.ts';
+import { payloadInAnyShape } from '../../events/read-payload.ts';
 import { valueSize } from '../../projections/columns/row-size.ts';
 import type { LeftOutEvent } from '../../projections/fold/fold-by-policy.ts';
 import { type FoldFailure, keyText, type Projection } from '../../projections/projection/projection.ts';
@@ -38,7 +39,7 @@ export class UnwrittenFailures {
       this.letters.push({ key: key && keyText(key), position, type, streamId, error: error && letterError(error) });
     } else if (error) {
       this.skipped.push({ event, key, error }); // an event that waits behind a dead letter is no failure
-      this.#bytes += valueSize(event.payload);
+      this.#bytes += valueSize(payloadInAnyShape(event));
     }
   };
 }
