@@ -1536,6 +1536,16 @@ AS $function$
     and not exists (select from refold.inline_departures where name = of_name and version = of_version)
 $function$;
 
+CREATE OR REPLACE FUNCTION refold.last_position()
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog'
+AS $function$
+begin
+  return (select event.position from refold.events as event order by event.position desc limit 1);
+end $function$;
+
 CREATE OR REPLACE FUNCTION refold.lost_history(checkpoint bigint, anchor text)
  RETURNS text
  LANGUAGE sql
@@ -2050,6 +2060,7 @@ CREATE OR REPLACE FUNCTION refold.tag_writer()
  LANGUAGE plpgsql
 AS $function$
 declare
+  known bigint;
   last bigint;
   done text; -- assigned instead of `perform`, which runs a statement and takes ten times as long
 begin
@@ -2060,7 +2071,12 @@ begin
     done := set_config('refold.inserting_after', coalesce(pg_sequence_last_value('refold.events_position_seq'), 0)::text, true);
   end if;
   if coalesce(current_setting('refold.tag', true), '') = '' then
+    -- Read before the sequence: other writers draw from it meanwhile.
+    known := refold.last_position();
     last := coalesce(pg_sequence_last_value('refold.events_position_seq'), 0);
+    if known > last then
+      raise exception 'the sequence of refold.events stands at %, and the log has events up to %', last, known using errcode = 'RF004';
+    end if;
     done := pg_advisory_xact_lock_shared((21062::bigint << 48) | last);
     done := set_config('refold.tag', last::text, true);
   end if;

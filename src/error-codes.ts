@@ -275,7 +275,7 @@ export const refoldCodes = {
   DATABASE_ERROR: {
     status: null,
     what: 'PostgreSQL refused a statement: `sqlState`, `constraint`, `table`.',
-    why: 'A missing privilege, a constraint, a time limit or a fault. Clients see `INTERNAL_SERVER_ERROR`; `DATABASE_UNAVAILABLE` for 42501, XX001, XX002 and 58030.',
+    why: 'A missing privilege, a constraint, a time limit or a fault. Clients see `INTERNAL_SERVER_ERROR`; `DATABASE_UNAVAILABLE` for 42501, XX001, XX002, 58030 and RF004 (the sequence of positions is behind the log).',
     do: 'Act on the SQLSTATE. For 42501, grant the privilege.',
   },
   PORT_IN_USE: {

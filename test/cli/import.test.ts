@@ -3,9 +3,10 @@ import { createWriteStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { runCli, startCli } from '../support/cli.ts';
+import { startOwnServer } from '../support/own-server.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { applicationFile, userFolder } from './application-file.ts';
@@ -123,6 +124,25 @@ test('Ctrl-C ends an import between two batches, also while it waits for a line,
   writer.destroy();
   expect({ signal, ...JSON.parse(stdout) }).toMatchObject({ signal: 'SIGINT', interrupted: true });
   expect(await streams()).toEqual(written.slice(0, JSON.parse(stdout).written).map((text) => JSON.parse(text).id));
+});
+
+test('while commits wait for a standby that is away, an import says so, and Ctrl-C ends it', async () => {
+  const server = await startOwnServer();
+  onTestFinished(() => server.stop());
+  const admin = createDatabase({ url: server.url, maxConnections: 1 });
+  onTestFinished(() => admin.close());
+  const file = await fileOf(['a', 'b'].map((id) => line(id)));
+  const environmentHere = { env: { DATABASE_URL: server.url } };
+  await admin.query({ text: `alter system set synchronous_standby_names = 'away'` });
+  await admin.query({ text: 'select pg_reload_conf()' });
+  const command = startCli(importing(file), environmentHere);
+  await until(() => command.printed.stderr.includes('commits wait for a synchronous standby that is away'));
+  expect(command.printed.stderr).toContain('refold: The import waits for the database, for 5m 0s at most.');
+  expect(await command.end('SIGINT')).toMatchObject({ signal: 'SIGINT' });
+  await admin.query({ text: 'alter system reset synchronous_standby_names' });
+  await admin.query({ text: 'select pg_reload_conf()' });
+  const { stdout } = await runCli(importing(file), environmentHere);
+  expect(stdout).toMatch(/^Done: 2 lines, 0 events written, 2 already there/);
 });
 
 test('an inline version whose table is damaged is named and left out, and the import goes on', async () => {

@@ -5,6 +5,7 @@ import { closest } from '../../events/closest.ts';
 import { type ImportProgress, importEvents } from '../../runtime/commands/import-events.ts';
 import type { OutageNote } from '../../runtime/commands/through-outages.ts';
 import { expectDeployedCode } from '../../runtime/dead-letters/deployed-code.ts';
+import { createDatabaseWatch } from '../../runtime/ownership/database-watch.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { duration, integer } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
@@ -43,9 +44,12 @@ export const importCommand = defineCommand({
           // Their rows commit with the appended events.
           for (const projection of config.projections)
             if (projection.mode === 'inline') await expectDeployedCode(db, projection);
+          const { answerTimeout: answerTimeoutMs } = config.database;
+          const watch = createDatabaseWatch({ appends: db, reads: db, answerTimeoutMs, onAnswered() {} });
           return importEvents({
             db,
             log,
+            unlessStalled: watch.stalled.run,
             definition,
             file: args.file,
             signal: interrupted.signal,
@@ -54,7 +58,7 @@ export const importCommand = defineCommand({
               bar?.stop();
               console.error(outageText(note));
             },
-          });
+          }).finally(() => watch.stop());
         },
         () => interrupted.abort(),
       );

@@ -4,6 +4,7 @@ import { embeddedDataDir } from '../../refold.ts';
 import { createSchemaEvolution, type SchemaEvolution } from '../../runtime/activation/schema-evolution.ts';
 import { openApplicationLog } from '../../runtime/commands/application-log.ts';
 import { createReactorOperations, type ReactorOperations } from '../../runtime/reactors/reactor-operations.ts';
+import { withinGrace } from '../../runtime/scheduling/grace.ts';
 import { type OperatorStores, openOperatorStores } from '../../runtime/stores/operator-stores.ts';
 import { lifecycleOfStores, type StoreFinder } from '../../runtime/stores/steps-of-stores.ts';
 import { createLifecycle, type Lifecycle } from '../../runtime/versions/lifecycle.ts';
@@ -34,6 +35,8 @@ export interface Operation {
   close(): Promise<void>;
 }
 
+const longestCloseMs = 5_000;
+
 /** Opens the application's databases, not checked. @param url of the database of the log */
 export function openDatabases(config: Config, url: string): OperatorStores {
   return openOperatorStores(config, url, { applicationName: 'refold-cli' });
@@ -50,8 +53,12 @@ export async function openOperation(config: Config): Promise<Operation> {
     leaveDamaged: () => leaveAloud(db, config),
   });
   const close = async () => {
-    await appends.close();
-    await databases.close();
+    // A commit that waits for a standby may never end.
+    await withinGrace(
+      appends.close().then(() => databases.close()),
+      longestCloseMs,
+      () => {},
+    );
     await server.stop();
   };
   try {

@@ -5,6 +5,7 @@ import { Transform } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { RefoldError } from '../../errors.ts';
 import type { Import, ImportLine } from '../../events/define-import.ts';
+import type { StalledCommits } from '../../store/append-queue/stalled-commits.ts';
 import type { AppendVerdict, EventLog } from '../../store/event-log.ts';
 import { isImported, recordImported } from '../../store/log/import-ranges.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
@@ -34,6 +35,8 @@ export interface ImportOptions {
   /** Stores which ranges of the file are already in the log. */
   readonly db: Queryable;
   readonly log: Pick<EventLog, 'appendInOrder'>;
+  /** Ends the wait for a commit that may never end, as if the database were away. @default none is noticed */
+  readonly unlessStalled?: StalledCommits['run'];
   readonly definition: Import;
   readonly file: string;
   readonly signal?: AbortSignal;
@@ -54,7 +57,7 @@ const longestOutage = 300_000;
  * @throws RefoldError `IMPORT_FAILED` naming the line. Events already written stay, and a second run continues.
  */
 export async function importEvents(options: ImportOptions): Promise<ImportProgress> {
-  const { definition, file, signal } = options;
+  const { definition, file, signal, unlessStalled = (write) => write() } = options;
   const bytesTotal = await sizeOf(file);
   const pace = createImportPace();
   let [bytesRead, characters, lines, written, skipped] = [0, 0, 0, 0, 0];
@@ -88,7 +91,7 @@ export async function importEvents(options: ImportOptions): Promise<ImportProgre
 
   async function settle(range: ImportRange): Promise<void> {
     const { line } = range.last;
-    const settled = await throughOutages(() => settleRange(options, range), {
+    const settled = await throughOutages(() => unlessStalled(() => settleRange(options, range)), {
       timeoutMs: options.outageTimeoutMs ?? longestOutage,
       signal,
       onOutage: (note) => options.onOutage?.(note),

@@ -8,6 +8,9 @@ export async function withinGrace(work: Promise<unknown>, grace: number, abort: 
     timers.push(setTimeout(abort, grace));
     timers.push(setTimeout(resolve, grace + lastMoments));
   });
-  await Promise.race([work, expired]);
-  for (const timer of timers) clearTimeout(timer);
+  try {
+    await Promise.race([work, expired]);
+  } finally {
+    for (const timer of timers) clearTimeout(timer);
+  }
 }

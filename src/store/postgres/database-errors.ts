@@ -46,6 +46,8 @@ const serverFaults: Readonly<Record<string, string>> = {
     'A page of the table is damaged: check the disk, and restore the database, or rebuild the read model that it is of.',
   XX002: 'The index is damaged: check the disk, and run `reindex` on it.',
   '58030': "The server can't read or write its files: check its disk.",
+  // Raised by `refold.tag_writer`.
+  RF004: "Run `select setval('refold.events_position_seq', (select max(position) from refold.events))`.",
 };
 
 /** Whether the server refused a statement for a reason that is not in the statement: a missing privilege, or damaged data. */

@@ -170,7 +170,7 @@ test.for<[object: string, statement: string]>([
   });
 });
 
-test('a sequence that stands below the log is refused, with the statement that repairs it', async () => {
+test('a sequence that stands below the log is refused at a start and by each append, with the statement that repairs it', async () => {
   const { url } = await newDatabase();
   const db = openDatabase(url);
   await migrate(db);
@@ -186,7 +186,14 @@ test('a sequence that stands below the log is refused, with the statement that r
     (error: Error) => error,
   );
   expect(refused).toMatchObject({ code: 'DATABASE_UNSUITABLE' });
-  // A running process notices it, too.
+  // A running process notices it, too, and nothing gets a position below another one.
+  await expect(open(runtime, 'd')).rejects.toMatchObject({
+    code: 'DATABASE_ERROR',
+    message:
+      "the sequence of refold.events stands at 1, and the log has events up to 3. Run `select setval('refold.events_position_seq', (select max(position) from refold.events))`.",
+  });
+  const inserted = `insert into refold.events (family, stream_id, stream_position, type, payload) values ('account', 'x', 1, 'Opened', '{}')`;
+  await expect(db.query({ text: inserted })).rejects.toThrow('the log has events up to 3');
   await until(() => runtime.problems().appends === 'the log can not be appended to');
   await db.query({ text: /Run `(select setval.*)`/.exec(refused?.message ?? '')?.[1] ?? '' });
   await checkServer(db, 'read_models');
