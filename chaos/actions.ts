@@ -123,6 +123,7 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
       case 'claim values':
       case 'fail for a while':
       case 'a slow event':
+      case 'large events':
         return attempt(() => performTrial(action, { world, last, quiet: ended }));
       case 'rebuild':
       case 'rebuild in place':

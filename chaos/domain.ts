@@ -26,7 +26,8 @@ export const order = defineEvents('order', {
     customer: z.string(),
     lines: z.array(z.object({ product: z.string(), quantity: z.int() })),
   }),
-  Cancelled: z.object(mark),
+  /** `note` makes it large. */
+  Cancelled: z.object({ ...mark, note: z.string().optional() }),
 });
 
 /** The workflow creates these from orders; no other writer appends them. */

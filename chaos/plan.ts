@@ -79,7 +79,9 @@ export type Action =
   /** An event can't be folded, and clients read its row, until it is retried with fixed code. No other fault is active meanwhile. */
   | { readonly kind: 'fail for a while' }
   /** The fold of an event blocks its process for so many times its lease. No other fault is active meanwhile. */
-  | { readonly kind: 'a slow event'; readonly leases: number };
+  | { readonly kind: 'a slow event'; readonly leases: number }
+  /** Events of a megabyte each: so many times as much as a process has memory for. */
+  | { readonly kind: 'large events'; readonly heaps: number };
 
 export type ActionKind = Action['kind'];
 
@@ -130,6 +132,7 @@ const deck: Readonly<Record<ActionKind, number>> = {
   'claim values': 2,
   'fail for a while': 2,
   'a slow event': 1,
+  'large events': 1,
 };
 
 /** The names for `--without`: those of the actions with `-` for each space. */
@@ -227,6 +230,8 @@ function drawn(kind: ActionKind, random: () => number): Action {
       return { kind };
     case 'a slow event':
       return { kind, leases: round(1.6 + random() * 0.4) };
+    case 'large events':
+      return { kind, heaps: round(1.1 + random() * 0.3) };
     case 'rebuild':
     case 'rebuild in place':
     case 'cancel a rebuild':

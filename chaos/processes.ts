@@ -43,6 +43,9 @@ export interface AppProcess {
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<string | undefined>;
 }
 
+/** The most memory for JavaScript's objects that a process has. */
+export const heapMegabytes = 160;
+
 /** Longer than a stop may take by itself (the command line allows 15 seconds). */
 const longestStopMs = 20_000;
 
@@ -71,7 +74,7 @@ export async function startProcess(
   const child = spawn(
     process.execPath,
     [
-      ...['--import', file('clock.ts'), file(program)],
+      ...[`--max-old-space-size=${heapMegabytes}`, '--import', file('clock.ts'), file(program)],
       JSON.stringify({ ...options, url: named(url), storeUrl: named(storeUrl) }),
     ],
     { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], env: { ...process.env, NODE_COMPILE_CACHE: compileCache } },

@@ -2,6 +2,7 @@ import type { Action } from '../plan.ts';
 import type { World } from '../world.ts';
 import { claimValues } from './claimed-values.ts';
 import { failForAWhile, type HeldAnswer } from './held-answers.ts';
+import { appendLarge } from './large-events.ts';
 import { foldSlowly, type SlowEvent } from './slow-events.ts';
 
 /** What was seen while a certain thing was tried. */
@@ -12,7 +13,10 @@ export interface Trials {
 
 export const noTrials = (): Trials => ({ heldAnswers: [], slowEvents: [] });
 
-export type Trial = Extract<Action, { readonly kind: 'fail for a while' | 'a slow event' | 'claim values' }>;
+export type Trial = Extract<
+  Action,
+  { readonly kind: 'fail for a while' | 'a slow event' | 'large events' | 'claim values' }
+>;
 
 export interface TrialsOptions {
   readonly world: World;
@@ -26,6 +30,10 @@ export interface TrialsOptions {
 export async function perform(trial: Trial, { world, last, quiet }: TrialsOptions): Promise<string> {
   if (trial.kind === 'claim values') {
     last(claimValues(world, trial.seconds, trial.draw));
+    return '';
+  }
+  if (trial.kind === 'large events') {
+    last(appendLarge(world, trial.heaps));
     return '';
   }
   await quiet();
