@@ -44,7 +44,7 @@ export interface AppProcess {
 }
 
 /** The most memory for JavaScript's objects that a process has. */
-export const heapMegabytes = 160;
+export const heapMegabytes = 256;
 
 /** Longer than a stop may take by itself (the command line allows 15 seconds). */
 const longestStopMs = 20_000;

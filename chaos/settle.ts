@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { RefoldError } from '../src/errors.ts';
 import { readStatusOfStores, type VersionStatus } from '../src/runtime/monitoring/status.ts';
 import { acceptRebuild } from '../src/runtime/rebuilds/rebuild.ts';
+import type { Database } from '../src/store/postgres/database.ts';
 import { readReactors } from '../src/store/reactors/reactors.ts';
-import { inEachStore } from '../src/store/read-store.ts';
 import { readRebuilds } from '../src/store/registry/rebuilds.ts';
 import { isAway } from './traffic.ts';
 import type { World } from './world.ts';
@@ -35,17 +35,16 @@ export async function settle(world: World): Promise<readonly string[]> {
     // An operation that a client gave up may still be running in a gateway. The log is at rest when it no longer changes.
     if ((left.length === 0 && head === before) || Date.now() > deadline) return left;
     before = head;
-    await acceptHeldRebuilds(world);
+    for (const { db } of [world.stores.stores.home, ...world.stores.stores.apart]) await acceptHeldRebuilds(db);
     await pause(100);
   }
 }
 
-/** Meanwhile, a rebuild may have succeeded without dead letters, or another owner may have started it again. */
-async function acceptHeldRebuilds({ stores }: World): Promise<void> {
+/** As an operator would. Meanwhile, a rebuild may have succeeded without dead letters, or another owner may have started it again. */
+export async function acceptHeldRebuilds(db: Database): Promise<void> {
   try {
-    for (const { name, version, heldReason } of await inEachStore(stores.stores, readRebuilds)) {
+    for (const { name, version, heldReason } of await readRebuilds(db)) {
       if (heldReason === null) continue;
-      const { db } = await stores.find.of(name, version);
       await acceptRebuild(db, name, version, { actor: 'chaos', reason: heldReason });
     }
   } catch (error) {

@@ -3,6 +3,7 @@ import { apart } from './apart.ts';
 import type { FailOvers } from './fail-overs.ts';
 import type { Action } from './plan.ts';
 import { type Running, withOneOf } from './running.ts';
+import { acceptHeldRebuilds } from './settle.ts';
 import { readUnits, standingBefore } from './standstill.ts';
 import type { World } from './world.ts';
 
@@ -73,7 +74,10 @@ export function createStoreFaults({ world, failOvers, last, quiet }: StoreFaults
       await end();
     }
     const to = Date.now();
-    const behind = await standingBefore(head, () => readUnits(own.db, log));
+    const behind = await standingBefore(head, async () => {
+      await acceptHeldRebuilds(own.db);
+      return readUnits(own.db, log);
+    });
     const caughtUpMs = Date.now() - to;
     world.storeOutages.push({ how, from, to, appended: Number(head - before), stuck, behind, caughtUpMs });
     return `${head - before} positions appended, caught up after ${caughtUpMs} ms`;
