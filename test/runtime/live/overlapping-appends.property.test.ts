@@ -76,6 +76,13 @@ async function begin({ db, log }: Runtime, account: string): Promise<Running> {
   };
 }
 
+async function furthestPartition({ name, version }: Projection): Promise<bigint> {
+  const [{ db }] = processes as [Runtime];
+  const text = 'select max(checkpoint) as checkpoint from refold.processors where name = $1 and version = $2';
+  const [found] = await db.query<{ checkpoint: bigint }>({ text, values: [name, version] });
+  return found?.checkpoint ?? expect.unreachable();
+}
+
 type Client = ReturnType<typeof createClient>;
 
 /** A client of a feed that keeps what it is sent, through lost connections. */
@@ -83,21 +90,24 @@ function createClient(projection: Projection, snapshot: boolean, running: Readon
   const problems: string[] = [];
   const changed = new Map<string, bigint>();
   const isOrdered = projection.partitions === 1;
+  /** What is at or below it is readable since the first message. */
   let from: bigint | undefined;
   let cursor: ChangeCursor | null = null;
   let feed: AsyncIterableIterator<ChangeFeedUpdate> | undefined;
   let listening = Promise.resolve();
 
-  function apply({ reset, changes, cursor: at, position }: ChangeFeedUpdate): void {
+  async function apply({ reset, changes, cursor: at, position }: ChangeFeedUpdate): Promise<void> {
     if (isOrdered && !reset && position < (cursor?.position ?? 0n))
       problems.push(`${position} after ${cursor?.position}`);
     if (reset) {
       changed.clear();
-      from = at?.position;
       // What is committed later must not hide below the cursor.
       for (const append of running) {
-        if (from !== undefined && append.position <= from) problems.push(`${append.position} runs below ${from}`);
+        if (at && append.position <= at.position) problems.push(`${append.position} runs below ${at.position}`);
       }
+      // The cursor is that of the partition that is behind the others; what those have folded is not sent to a new feed.
+      if (at) from = isOrdered ? at.position : await furthestPartition(projection);
+      else from = undefined;
     }
     for (const { key, position: of } of reset ? [] : changes) {
       const account = String(key[0]);
@@ -120,7 +130,7 @@ function createClient(projection: Projection, snapshot: boolean, running: Readon
       const messages = live.changes(projection, { where: null, columns, snapshot, since: cursor }, { after: null });
       feed = messages;
       listening = (async () => {
-        for await (const message of messages) if (feed === messages) apply(message);
+        for await (const message of messages) if (feed === messages) await apply(message);
       })();
       listening.catch((error: unknown) => problems.push(String(error)));
     },
