@@ -139,7 +139,7 @@ export async function createVersions(options: {
   function revisionOf(served: VersionMap['served']): string {
     const versions = [...served.values()].map(
       ({ projection, active }) =>
-        `${projection.id} ${tables.get(projection.id)?.generation}${active ? '' : inactiveMark}`,
+        `${projection.id} ${projection.store} ${tables.get(projection.id)?.generation}${active ? '' : inactiveMark}`,
     );
     return (declarations === 1 ? versions : [...versions, `declarations ${declarations}`]).join(', ');
   }
