@@ -90,7 +90,7 @@ function createClient(projection: Projection, snapshot: boolean, running: Readon
   const problems: string[] = [];
   const changed = new Map<string, bigint>();
   const isOrdered = projection.partitions === 1;
-  /** What is at or below it is readable since the first message. */
+  /** What is at or below it was readable at the first message, or is in its snapshot. */
   let from: bigint | undefined;
   let cursor: ChangeCursor | null = null;
   let feed: AsyncIterableIterator<ChangeFeedUpdate> | undefined;
@@ -105,8 +105,8 @@ function createClient(projection: Projection, snapshot: boolean, running: Readon
       for (const append of running) {
         if (at && append.position <= at.position) problems.push(`${append.position} runs below ${at.position}`);
       }
-      // The cursor is that of the partition that is behind the others; what those have folded is not sent to a new feed.
-      if (at) from = isOrdered ? at.position : await furthestPartition(projection);
+      // The cursor is that of the partition that is behind the others. The rows of a snapshot have what those have folded; without one, it is sent.
+      if (at) from = isOrdered || !snapshot ? at.position : await furthestPartition(projection);
       else from = undefined;
     }
     for (const { key, position: of } of reset ? [] : changes) {
