@@ -1,5 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ReadStore } from '../../src/store/read-store.ts';
+import { processorLockKey } from '../../src/store/server/lock-keys.ts';
+import type { ColumnsOf } from '../../src/store/statements/statement.ts';
 import { account } from '../domain.ts';
 import { appendDraft } from '../traffic.ts';
 import type { World } from '../world.ts';
@@ -35,15 +37,16 @@ export async function foldSlowly(world: World, slowMs: number): Promise<string> 
   const before = await read();
   await pause(slowMs - beforeItsEndMs - (Date.now() - (blocked.blockedAt ?? 0))); // it can't release anything meanwhile
   const after = new Map((await read()).map((unit) => [unit.id, unit]));
-  const owned = before.filter(({ owner }) => owner === blocked.owner);
-  const lost = owned.filter(({ id, epoch, owner }) => isLost(after.get(id), epoch, owner)).map(({ id }) => id);
+  // Without a holder, it had released the unit before, and no other process had claimed it yet.
+  const owned = before.filter(({ owner, holder }) => owner === blocked.owner && holder !== null);
+  const lost = owned.filter(({ id, holder }) => isLost(after.get(id), holder)).map(({ id }) => id);
   trials.slowEvents.push({ slowMs, owned: owned.map(({ id }) => id), lost });
   return `at ${position}, by ${blocked.name}, which owned ${owned.length} and lost ${lost.length}`;
 }
 
-/** The end of a rebuild or of a move also has a new epoch, and leaves the owner; a version that becomes live has none. */
-function isLost(now: Unit | undefined, epoch: bigint, owner: string | null): boolean {
-  return now !== undefined && now.epoch !== epoch && now.owner !== null && now.owner !== owner;
+/** A unit that has ended, as with a rebuild, has no holder. */
+function isLost(now: Unit | undefined, holder: string | null): boolean {
+  return now !== undefined && now.holder !== null && now.holder !== holder;
 }
 
 /** What the look finds, within a few seconds. */
@@ -58,15 +61,34 @@ async function firstOf<T>(look: () => T | undefined): Promise<T | undefined> {
 
 interface Unit {
   readonly id: string;
+  /** The process that has claimed it last. */
   readonly owner: string | null;
-  readonly epoch: bigint;
+  /** Identifies the lease, or the session with its lock; null if nobody has it at the moment. */
+  readonly holder: string | null;
 }
 
-function readUnits({ name: store, db }: ReadStore): Promise<readonly Unit[]> {
-  return db.query<Unit>({
+async function readUnits({ name: store, db }: ReadStore): Promise<readonly Unit[]> {
+  const locks = await db.query<{ readonly key: bigint; readonly pid: number }>({
+    text: `select key, pid from refold.advisory_locks where granted and mode = 'ExclusiveLock'`,
+  });
+  const units = await db.query<
+    ColumnsOf<'refold.processors', 'name' | 'version' | 'partition' | 'owner'> & { lease: string | null }
+  >({
     text: `
-      select name || '@' || version || '/' || partition || ' in ' || $1 as id, owner, epoch
-      from refold.processors`,
-    values: [store],
+      select name, version, partition, owner, holder::text as lease
+      from refold.processors
+      left join (
+        select name, version, partition, holder from refold.leases
+        where kind = 'processor' and expires_at > clock_timestamp()
+      ) as lease using (name, version, partition)`,
+  });
+  return units.map(({ lease, owner, ...unit }) => {
+    const key = processorLockKey({ kind: 'processor', ...unit });
+    const locked = locks.find((lock) => lock.key === key);
+    return {
+      id: `${unit.name}@${unit.version}/${unit.partition} in ${store}`,
+      owner,
+      holder: lease ?? (locked ? String(locked.pid) : null),
+    };
   });
 }
