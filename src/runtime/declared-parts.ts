@@ -115,7 +115,7 @@ export function declareParts(shared: SharedParts, config: Config, maintained: Ma
       metrics?.folded(folded);
       noteLength(folded);
     },
-    onSlowEvent: createSlowEvents(shared.logger, metrics?.slowEvent)('an upcaster'),
+    slowEvents: createSlowEvents(shared.logger, metrics?.slowEvent),
   });
   const { log } = appends;
   metrics?.pools({ work: db, ...(appends.db === db ? {} : { appends: appends.db }), reads, ...poolsOf(stores) });

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRefold, defineConfig, defineProjection, many, type Refold, t } from '../../src/index.ts';
 import { untilCaughtUp } from '../support/patient.ts';
@@ -25,6 +26,7 @@ const measuredV1 = defineProjection({
   },
 });
 
+const token = randomBytes(32).toString('base64url');
 let database: TestDatabase;
 let compiling: Refold;
 let executing: Refold;
@@ -35,7 +37,7 @@ beforeAll(async () => {
       defineConfig({
         projections: [measuredV1],
         database: { url: database.url },
-        gateway: { port: 0, compiledQueries },
+        gateway: { port: 0, compiledQueries, admin: { tokens: [{ name: 'ann', token, rights: ['data'] }] } },
       }),
     );
   compiling = await start(true);
@@ -85,4 +87,11 @@ test('messages of subscriptions keep them, too', async () => {
   ])
     for (const refold of [compiling, executing])
       expect(await answerOf(refold, query, 'text/event-stream')).toContain(found);
+});
+
+test('the rows that operators see keep them, too', async () => {
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
+  const body = JSON.stringify({ query: '{ rows(version: "measured@1") { items { row } } }' });
+  const response = await fetch(`${executing.url}/admin/graphql`, { method: 'POST', headers, body });
+  expect(await response.text()).toContain(found);
 });

@@ -2,7 +2,7 @@ import { createClient } from 'graphql-ws';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { createRefold, defineConfig, defineProjection, type Refold, t } from '../../src/index.ts';
+import { createRefold, defineConfig, defineProjection, one, type Refold, t } from '../../src/index.ts';
 import { account, credit, openAccount } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -179,4 +179,68 @@ test('a subscription that demands an event which is a dead letter says so with i
   expect(await firstMessage('subscription { wallet(accountId: "b") { credits } }', { 'refold-after': at })).toEqual({
     data: { wallet: { credits: 0 } },
   });
+});
+
+test('rows that are found through a related row which lacks a demanded event say so or are refused', async () => {
+  const owners = defineProjection({
+    name: 'owner',
+    version: 1,
+    events: account,
+    onError: 'dead-letter',
+    table: { accountId: t.text().primaryKey(), credits: t.integer() },
+    key: (event) => event.streamId,
+    evolve: {
+      Opened: () => ({ credits: 0 }),
+      Credited: (row, { payload: { amount } }) => {
+        if (amount === '13') throw new Error('thirteen is bad luck');
+        return { credits: (row?.credits ?? 0) + 1 };
+      },
+    },
+  });
+  const wallets = defineProjection({
+    name: 'wallet',
+    version: 1,
+    events: account,
+    table: { accountId: t.text().primaryKey(), ownerId: t.text().index() },
+    key: (event) => event.streamId,
+    evolve: { Opened: (_, { streamId }) => ({ ownerId: streamId }) },
+    relations: { owner: one('owner', { from: 'ownerId' }) },
+  });
+  const config = defineConfig({
+    projections: [owners, wallets],
+    commands: [openAccount, credit],
+    database: { url: database.url },
+    // The machine of the test may be busy.
+    gateway: { port: 0, positionTimeout: 300_000 },
+  });
+  const started = await createRefold(config, { logger: pino({ level: 'silent' }) });
+  refold = started;
+  const ask = async (query: string, headers: Record<string, string> = {}) => {
+    const headersOf = { 'content-type': 'application/json', ...headers };
+    const response = await fetch(`${started.url}/graphql`, {
+      method: 'POST',
+      headers: headersOf,
+      body: JSON.stringify({ query }),
+    });
+    return (await response.json()) as Answer;
+  };
+  await until(async () => (await ask('{ wallets { totalCount } owners { totalCount } }')).data);
+  await ask('mutation { openAccount(input: { accountId: "a", owner: "ada" }) { position } }');
+  const failed = await ask('mutation { credit(input: { accountId: "a", amount: "13" }) { position } }');
+  const at = positionIn(failed);
+  const held = { projection: 'owner', version: 1, key: null, position: at, reason: 'DEAD_LETTER' };
+  const where = 'where: { owner: { credits: { eq: 0 } } }';
+  for (const fields of [
+    `wallets(${where}) { nodes { accountId } }`,
+    `wallets(${where}) { totalCount }`,
+    `walletsAggregate(${where}) { count }`,
+  ]) {
+    const query = `query @after(position: "${at}") { ${fields} }`;
+    expect([fields, await ask(query)]).toMatchObject([fields, { extensions: { held: [held] } }]);
+    expect([fields, await ask(query, refuse)]).toMatchObject([
+      fields,
+      { errors: [{ extensions: { code: 'ROW_HELD' } }] },
+    ]);
+  }
+  expect((await ask(`query @after(position: "${at}") { wallets { nodes { accountId } } }`)).extensions).toBeUndefined();
 });

@@ -105,3 +105,19 @@ test('in a literal of JSON', () => {
   expect(() => check({})).toThrow("'where.notes.contains.a[0].b' is the variable '$v', which has no value");
   expect(() => check({ v: 'x' })).not.toThrow();
 });
+
+test('a column of a whole variable without an operator, compiled and executed', async () => {
+  const list = 'query ($where: ThingFilter) { things(where: $where) { totalCount } }';
+  const groups = 'query ($having: ThingGroupHaving) { thingsGrouped(by: [], having: $having) { count } }';
+  for (const { url } of [setting.refold, setting.executing])
+    for (const [query, variables, place] of [
+      [list, { where: { thingId: { eq: undefined } } }, 'where.thingId'],
+      [groups, { having: { count: { gt: undefined } } }, 'having.count'],
+    ] as const)
+      expect((await post(url, query, variables)).errors).toMatchObject([
+        {
+          message: `'${place}' has no operator; leave the condition out instead.`,
+          extensions: { code: 'BAD_USER_INPUT' },
+        },
+      ]);
+});

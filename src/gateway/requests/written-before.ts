@@ -62,7 +62,10 @@ export function addWritten(error: unknown, publicError: GraphQLError): GraphQLEr
       ? restatedError(publicError, message, { ...publicError.extensions, operationWritten: position })
       : publicError;
   if (!meansUndone) {
-    const restated = `${message} The command was written, at position ${position}.`;
+    const restated =
+      code === 'OUTCOME_UNKNOWN'
+        ? `A command was written, at position ${position}. Then the database did not answer another one of this field, which may have been written, too. Do not send them again before you have read their results.`
+        : `${message} The command was written, at position ${position}.`;
     return restatedError(publicError, restated, { ...extensions, written: position });
   }
   const restated = `The command was written, at position ${position}, and what followed failed: ${reasons[code] ?? code}. Do not send it again; read its result later.`;
@@ -70,11 +73,17 @@ export function addWritten(error: unknown, publicError: GraphQLError): GraphQLEr
 }
 
 /** Codes after which clients may send an operation again, because nothing was done. */
-const undone: ReadonlySet<string> = new Set(['CONCURRENCY_CONFLICT', 'RATE_LIMITED', 'AUTHENTICATION_UNAVAILABLE']);
+const undone: ReadonlySet<string> = new Set([
+  'CONCURRENCY_CONFLICT',
+  'RATE_LIMITED',
+  'AUTHENTICATION_UNAVAILABLE',
+  'PROJECTION_NOT_READY',
+]);
 
 const reasons: Readonly<Record<string, string>> = {
   DATABASE_UNAVAILABLE: 'the database is not available',
   PAYLOAD_VERSION_UNKNOWN: 'a newer release has written data that this server can not read yet',
   STREAM_LOCKED: 'a stream is locked by another writer',
   CONCURRENCY_CONFLICT: 'another command was faster',
+  PROJECTION_NOT_READY: 'a read model can not be read at present',
 };

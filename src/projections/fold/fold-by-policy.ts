@@ -61,17 +61,23 @@ export function foldByPolicy(
   return foldAround(projection, steps, memory, around, ({ event, key }, error) => leaveOut({ event, key, error }));
 }
 
-/** Like {@link foldByPolicy}, with turns for the event loop. */
+/** Like {@link foldByPolicy}, with turns for the event loop. @param options `pace`: one that has been started. @default a new one */
 export async function foldInTurns(
   projection: Projection,
   steps: readonly FoldStep[],
   memory: RowMemory,
-  options: Parameters<typeof foldByPolicy>[3],
+  { pace = startedPace(), ...options }: Parameters<typeof foldByPolicy>[3],
 ): Promise<void> {
+  for (let rest = steps; rest.length > 0; ) {
+    const folded = foldByPolicy(projection, rest, memory, { ...options, pace });
+    const last = rest[folded - 1]?.event;
+    rest = rest.slice(folded);
+    if (rest.length > 0 || (last && pace.after(last))) await pace.turn();
+  }
+}
+
+function startedPace(): EventPace {
   const pace = new EventPace();
   pace.start();
-  for (let rest = steps; rest.length > 0; ) {
-    rest = rest.slice(foldByPolicy(projection, rest, memory, { ...options, pace }));
-    if (rest.length > 0) await pace.turn();
-  }
+  return pace;
 }

@@ -22,7 +22,13 @@ export function rowKeyOf({ id, codec, columns, keyColumns }: Keyed, given: unkno
  * column decides what `10023` or `true` is. @throws RefoldError `BAD_USER_INPUT`
  */
 export function typedKey(projection: Keyed, text: string): RowKey {
-  return rowKeyOf(projection, typedValues(text, projection.keyColumns.length));
+  const values = typedValues(text, projection.keyColumns.length);
+  if (projection.keyColumns.length > 1 || values[0] === text) return rowKeyOf(projection, values);
+  try {
+    return rowKeyOf(projection, values);
+  } catch {
+    return rowKeyOf(projection, text); // such as the text '[1]'
+  }
 }
 
 /** The values of {@link typedKey}, where nothing is known of the columns. */

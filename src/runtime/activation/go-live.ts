@@ -189,7 +189,7 @@ async function foldLeft(
   const byKey = new Map(rows.map((row) => [keyText(table.keyOf(row)), row]));
   // A version that started again from a snapshot may meet events that were discarded since.
   const discarded = await readDiscardsOf(tx, { kind: 'processor', name: projection.name, version: projection.version });
-  const batch = foldBatch(projection, [events], byKey, { freeze, blocked, discarded });
+  const batch = await foldBatch(projection, [events], byKey, { freeze, blocked, discarded });
   // The processor will meet the event, stop there and report it.
   for (const error of batch.refused.values()) throw error;
   for (const failure of batch.skipped) await callOnSkip(projection, failure);

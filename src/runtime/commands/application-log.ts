@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { shareConnections } from '../../config/connections.ts';
 import type { Config } from '../../config/define-config.ts';
+import type { OnSlowEvent } from '../../events/event-pace.ts';
 import { createTextCheck } from '../../projections/fold/unfitting-texts.ts';
 import { createEventLog, type EventLog, type EventLogOptions } from '../../store/event-log.ts';
 import { createDatabase, type Database } from '../../store/postgres/database.ts';
@@ -14,9 +15,11 @@ export interface ApplicationLog {
 }
 
 export interface ApplicationLogOptions
-  extends Pick<EventLogOptions, 'onAppended' | 'onSent' | 'onFolded' | 'onSlowEvent' | 'unlessStalled'> {
+  extends Pick<EventLogOptions, 'onAppended' | 'onSent' | 'onFolded' | 'unlessStalled'> {
   /** Freezes rows and events, so an impure `evolve` fails at its own line. */
   readonly freeze: boolean;
+  /** Returns what receives the slow events of an inline version, or of upcasters. */
+  readonly slowEvents?: (of: string) => OnSlowEvent;
   /** Receives the events that inline projections skip or keep as dead letters. */
   readonly logger?: Logger;
   /** Makes appends leave the versions whose tables are damaged. Called if a statement was refused because of a table. */
@@ -29,12 +32,13 @@ export interface ApplicationLogOptions
 export function openApplicationLog(
   db: Database,
   config: Config,
-  { freeze, logger, applicationName = 'refold-append', leaveDamaged, ...callbacks }: ApplicationLogOptions,
+  { freeze, logger, slowEvents, applicationName = 'refold-append', leaveDamaged, ...callbacks }: ApplicationLogOptions,
 ): ApplicationLog {
   const projections = config.projections.filter(({ mode }) => mode === 'inline');
   const { work, appends: folding } = shareConnections(config);
   const shared = {
     ...callbacks,
+    ...(slowEvents ? { onSlowEvent: slowEvents('an upcaster') } : {}),
     checkTexts: createTextCheck(config.projections),
     lockTimeoutMs: config.database.appendLockTimeout,
     // Two are for appends that wait for nothing.
@@ -42,6 +46,7 @@ export function openApplicationLog(
   };
   if (projections.length === 0) return { log: createEventLog(db, config.families, shared), db, close: async () => {} };
   const { readSchema, prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
+  const slowIn = new Map(projections.map(({ id }) => [id, slowEvents?.(id)]));
   // These connections pipeline their statements, so nothing else may use them.
   const appends = createDatabase({
     url: db.url,
@@ -62,6 +67,7 @@ export function openApplicationLog(
         readSchema,
         projections,
         freeze,
+        onSlowEvent: ({ id }) => slowIn.get(id),
         ...(logger ? { onLeftOut: ({ id }, leftOut) => logLeftOut(logger, id, leftOut) } : {}),
       },
     }),

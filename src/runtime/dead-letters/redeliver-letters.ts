@@ -17,6 +17,7 @@ import {
 import { readDiscards } from '../../store/processors/discards.ts';
 import { savepoint } from '../../store/statements/savepoint.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
+import { TransactionPace } from '../../store/statements/transaction-pace.ts';
 import { createReadTable } from '../../store/tables/read-table.ts';
 import { isRowRefusal, refusalOf } from '../../store/tables/refused-rows.ts';
 import { writeAcceptable, writeRows } from '../../store/tables/write-rows.ts';
@@ -137,6 +138,7 @@ async function redeliverInOrder(
   redeliver: (letter: DeadLetter, event: RecordedEvent | undefined) => Promise<RefoldError | null>,
 ): Promise<Redelivery> {
   const eventOf = eventsInOrder(log, letters);
+  const pace = new TransactionPace(tx);
   const done: bigint[] = [];
   // Also those behind a letter that fails: they must not be folded when it is retried.
   const discarded = letters.filter((letter) => discarding.isDiscarded(letter)).map(({ id }) => id);
@@ -148,6 +150,7 @@ async function redeliverInOrder(
       break;
     }
     done.push(letter.id);
+    if (pace.isDue) await pace.turn();
   }
   if (discarded.length > 0) await discarding.onDiscard(discarded);
   await deleteDeadLetters(tx, [...done, ...discarded]);

@@ -86,7 +86,8 @@ export async function readRows(
   const { readSchema } = config.database;
   const { keyOf } = createReadTable(projection, readSchema);
   const place = after === undefined ? {} : { after: rowKeyOf(projection, after) };
-  const pages = scanTable(db, readSchema, projection, { pageSize: first + 1, ...place });
+  const exactJson = projection.sqlFold !== undefined; // as rows are answered
+  const pages = scanTable(db, readSchema, projection, { pageSize: first + 1, ...place, exactJson });
   const page = await pages.next();
   const value = page.done ? [] : page.value;
   // A page of large rows ends earlier.

@@ -1,11 +1,11 @@
 import { RefoldError } from '../../errors.ts';
 import { type GlobalPosition, laterPosition } from '../../events/global-position.ts';
-import type { Row } from '../../projections/columns/row-codec.ts';
 import { keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import type { HeldRow, HeldRows } from '../../schema/contract/held-rows.ts';
-import type { ReadModels, RowReads } from '../../schema/contract/operation-context.ts';
+import type { ReadModels } from '../../schema/contract/operation-context.ts';
 import { readHeldRows } from '../../store/processors/held-rows.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
+import { wrapReads } from './operation-read-models.ts';
 
 /** Finds rows that an operation reads and that lack an event up to the position that it demands. */
 export interface HeldReads {
@@ -56,35 +56,19 @@ export function createHeldReads(db: Queryable, held: HeldRows | undefined): Held
     await checkHeld(db, projection, held, { upTo, keys, isShown: (index) => Boolean(rows[index]) });
   }
 
-  /** A read whose rows are not known by key. */
-  function whole<Given extends readonly [Projection, ...unknown[]], Found>(read: (...given: Given) => Promise<Found>) {
-    return async (...given: Given): Promise<Found> => {
-      const found = await read(...given);
-      await check(given[0], null, []);
-      return found;
-    };
-  }
-
   return {
     demand(projection, position) {
       demanded.set(projection.id, laterPosition(demanded.get(projection.id) ?? position, position));
     },
     checked(reads) {
       if (!held) return reads;
-      const rows: RowReads = {
-        async findByKeys(...given): Promise<readonly (Row | null)[]> {
-          const [projection, keys] = given;
-          const found = await reads.findByKeys(...given);
-          await check(projection, keys, found);
-          return found;
-        },
-        findByUnique: whole(reads.findByUnique),
-        findPage: whole(reads.findPage),
-        count: whole(reads.count),
-        findRelated: whole(reads.findRelated),
-        countRelated: whole(reads.countRelated),
-        aggregate: whole(reads.aggregate),
-      };
+      const rows = wrapReads(reads, async ({ versions: [projection, ...others], keys }, read) => {
+        const found = await read();
+        await check(projection, keys, Array.isArray(found) ? found : []);
+        // Which rows match depends on these, too.
+        for (const other of others) await check(other, null, []);
+        return found;
+      });
       return {
         ...reads,
         ...rows,

@@ -1,12 +1,11 @@
 import { beginning, type GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { ReadPosition } from '../../projections/queries/change-cursor.ts';
-import { relatedFilters } from '../../projections/queries/filter-columns.ts';
-import type { RowFilter } from '../../projections/queries/row-query.ts';
-import type { ReadModels, RowReads } from '../../schema/contract/operation-context.ts';
+import type { ReadModels } from '../../schema/contract/operation-context.ts';
 import { readHorizon } from '../../store/log/horizon.ts';
 import { readRowsPositions } from '../../store/queries/change-feed.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
+import { wrapReads } from './operation-read-models.ts';
 
 /** The positions of what one operation reads, in one snapshot, or in several if a mutation waits in between. */
 export interface ReadPositions {
@@ -56,51 +55,11 @@ export function createReadPositions(db: Queryable): ReadPositions {
   };
 }
 
-/**
- * Wraps reads and records the versions whose rows they read. The history of a row is folded from the log, so it records none. Each read passes on
- * all of its arguments, so none can be forgotten.
- */
+/** Wraps reads and records the versions whose rows they read. The history of a row is folded from the log, so it records none. */
 export function trackedReads(reads: ReadModels, note: (projection: Projection) => void): ReadModels {
-  function look(projection: Projection, where: RowFilter | null = null): void {
-    note(projection);
-    for (const { target, filter } of relatedFilters(where)) look(target.projection, filter);
-  }
-  const noted: RowReads = {
-    findByKeys(...given) {
-      const [projection, , , where] = given;
-      look(projection, where);
-      return reads.findByKeys(...given);
-    },
-    findByUnique(...given) {
-      const [projection, , , , where] = given;
-      look(projection, where);
-      return reads.findByUnique(...given);
-    },
-    findPage(...given) {
-      const [projection, { where }] = given;
-      look(projection, where);
-      return reads.findPage(...given);
-    },
-    count(...given) {
-      const [projection, where] = given;
-      look(projection, where);
-      return reads.count(...given);
-    },
-    findRelated(...given) {
-      const [projection, , , { where }] = given;
-      look(projection, where);
-      return reads.findRelated(...given);
-    },
-    countRelated(...given) {
-      const [projection, , , where] = given;
-      look(projection, where);
-      return reads.countRelated(...given);
-    },
-    aggregate(...given) {
-      const [projection, { where }] = given;
-      look(projection, where);
-      return reads.aggregate(...given);
-    },
-  };
+  const noted = wrapReads(reads, ({ versions }, read) => {
+    for (const version of versions) note(version);
+    return read();
+  });
   return { ...reads, ...noted };
 }

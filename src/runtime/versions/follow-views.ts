@@ -48,11 +48,15 @@ export function createViewFollower({
 }
 
 /** Says what a view shows, and who keeps it from following. */
-export function viewBehindText(readSchema: string, { name, shows, answering, reader }: ViewBehind): string {
+export function viewBehindText(readSchema: string, { name, shows, answering, reader, dependents }: ViewBehind): string {
   const answers = answering === null ? 'although no version answers any more' : `although ${name}@${answering} answers`;
   const since = reader?.since ? `, in a transaction that began at ${reader.since}` : '';
   const session =
     reader?.pid == null ? 'a prepared transaction' : `session ${reader.pid} of '${reader.applicationName}'`;
   const why = reader ? `: ${session} reads it${since}` : '';
-  return `The view ${readSchema}.${name} still shows ${name}@${shows}, ${answers}${why}. It follows within ${lookMilliseconds / 1000} seconds when nobody reads it. GraphQL does not use the view.`;
+  const depend =
+    dependents.length === 0
+      ? ''
+      : ` ${dependents.join(', ')} ${dependents.length === 1 ? 'selects' : 'select'} from it: if it has to lose columns, drop ${dependents.length === 1 ? 'that view' : 'those views'} first.`;
+  return `The view ${readSchema}.${name} still shows ${name}@${shows}, ${answers}${why}. It follows within ${lookMilliseconds / 1000} seconds when nobody reads it.${depend} GraphQL does not use the view.`;
 }

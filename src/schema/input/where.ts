@@ -89,6 +89,7 @@ function relatedOf(
       ? relation.from.map((from, index) => [from, other.keyColumns[index] as string] as const) // both lists have the same length, checked at startup
       : [[relation.from, relation.to] as const];
   const quantified = relation.kind === 'one' ? { some: where } : where;
+  if (!isGiven(quantified)) throw badInput(`'${path}' has none of some, every and none; leave it out instead.`);
   return Object.entries(quantified)
     .filter(([, given]) => given !== undefined)
     .map(([quantifier, given]): RowFilter => {
@@ -125,6 +126,7 @@ function comparisonsOf(
     spend(Math.max(0, filters.length - 1));
     return filters;
   };
+  if (!isGiven(operators)) throw badInput(`'${path}' has no operator; leave the condition out instead.`);
   return Object.entries(operators)
     .filter(([, given]) => given !== undefined)
     .map(([operator, given]): RowFilter => {
@@ -160,6 +162,11 @@ function comparisonsOf(
           throw badInput(`'${path}.${operator}' is not an operator.`);
       }
     });
+}
+
+/** `JSON.stringify` leaves out a member without a value. Without all of them, a condition would hold for all rows. */
+function isGiven(members: WhereInput): boolean {
+  return Object.values(members).some((given) => given !== undefined);
 }
 
 function insteadOfNull(column: Column): string {

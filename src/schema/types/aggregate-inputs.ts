@@ -183,7 +183,9 @@ function conditionsOf(
   path: string,
   canonical: (value: unknown) => unknown,
 ): readonly GroupCondition[] {
-  return present(operators, path).map(([operator, value]) => ({
+  const given = present(operators, path);
+  if (given.length === 0) throw badInput(`'${path}' has no operator; leave the condition out instead.`); // as in `where`
+  return given.map(([operator, value]) => ({
     measure,
     operator: operator as ComparisonOperator, // by its type
     value: canonical(value),

@@ -9,7 +9,14 @@ import type { Queryable } from '../statements/statement.ts';
 import type { ReadTable } from '../tables/read-table.ts';
 import { refusalOf } from '../tables/refused-rows.ts';
 import { type ChangedRow, writeAcceptable } from '../tables/write-rows.ts';
-import { foldBatch, keysTouched, type LeftOutOfRows, recordSkipsOf, refusesAppend } from './folded-batch.ts';
+import {
+  type FoldBatchOptions,
+  foldBatch,
+  keysTouched,
+  type LeftOutOfRows,
+  recordSkipsOf,
+  refusesAppend,
+} from './folded-batch.ts';
 
 export interface FoldedApart extends LeftOutOfRows {
   /** Why the events cannot be folded, if that {@link refusesAppend refuses the append}. The caller must roll back the transaction. */
@@ -25,7 +32,7 @@ export async function foldApart(
   projection: Projection,
   table: ReadTable,
   events: readonly RecordedEvent[],
-  freeze: boolean,
+  options: Pick<FoldBatchOptions, 'freeze' | 'pace' | 'refuse'>,
 ): Promise<FoldedApart> {
   const { policy } = projection.onError;
   const skipped: FoldFailure[] = [];
@@ -36,7 +43,7 @@ export async function foldApart(
     const rows = keys.size > 0 ? await table.load(tx, [...keys.values()]) : [];
     const blocked = policy === 'dead-letter' ? await readBlockedAmong(tx, projection.tableName, [...keys.keys()]) : [];
     const byKey = new Map(rows.map((row) => [keyText(table.keyOf(row)), row]));
-    const folded = foldBatch(projection, [[event]], byKey, { freeze, blocked, appended: true });
+    const folded = await foldBatch(projection, [[event]], byKey, { ...options, blocked, appended: true });
     for (const refused of folded.refused.values()) return { letters, skipped, refused };
     const failures = new UnwrittenFailures(projection);
     const taken = new Map(folded.changed);

@@ -1,11 +1,12 @@
 import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
+import type { EventPace } from '../../events/event-pace.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import { hidesKey } from '../../projections/declaration/hidden-values.ts';
 import type { Discarded } from '../../projections/fold/discarded.ts';
 import type { FoldStep } from '../../projections/fold/fold.ts';
-import { foldByPolicy, stepsByPolicy } from '../../projections/fold/fold-by-policy.ts';
+import { foldByPolicy, foldInTurns, stepsByPolicy } from '../../projections/fold/fold-by-policy.ts';
 import { isEvolveFailure } from '../../projections/fold/fold-failures.ts';
 import { createUniqueClaims, type UniqueClaims } from '../../projections/fold/unique-claims.ts';
 import { type FoldFailure, keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
@@ -32,6 +33,22 @@ export interface FoldedBatch extends LeftOutOfRows {
   readonly refused: ReadonlyMap<number, RefoldError>;
 }
 
+export interface FoldBatchOptions {
+  readonly freeze: boolean;
+  readonly blocked: readonly string[];
+  /**
+   * Whether the events are being appended. Unique columns then {@link refusesAppend refuse} what the policy would leave out.
+   * @default false
+   */
+  readonly appended?: boolean;
+  /** @default nothing: an event that is being appended cannot be discarded yet */
+  readonly discarded?: Discarded;
+  /** One that has been started. @default the event loop has no turns meanwhile */
+  readonly pace?: EventPace;
+  /** Asked after each group whether it must be refused, whatever the policy is. */
+  refuse?(): RefoldError | null;
+}
+
 /**
  * Folds groups of events, in order, into rows.
  *
@@ -39,24 +56,12 @@ export interface FoldedBatch extends LeftOutOfRows {
  * @param rows the rows that the events change, by key text; a row that is missing does not exist
  * @param blocked the key texts of the rows that wait for a dead letter
  */
-export function foldBatch(
+export async function foldBatch(
   projection: Projection,
   groups: readonly (readonly RecordedEvent[])[],
   rows: ReadonlyMap<string, Row>,
-  {
-    freeze,
-    blocked,
-    discarded = new Set(),
-    appended = false,
-  }: {
-    readonly freeze: boolean;
-    readonly blocked: readonly string[];
-    /** Whether the events are being appended. Unique columns then {@link refusesAppend refuse} what the policy would leave out. */
-    readonly appended?: boolean;
-    /** @default nothing: an event that is being appended cannot be discarded yet */
-    readonly discarded?: Discarded;
-  },
-): FoldedBatch {
+  { freeze, blocked, discarded = new Set(), appended = false, pace, refuse }: FoldBatchOptions,
+): Promise<FoldedBatch> {
   const changed = new Map<string, { key: RowKey; row: Row | null }>();
   const refused = new Map<number, RefoldError>();
   const failures = new UnwrittenFailures(projection);
@@ -84,7 +89,14 @@ export function foldBatch(
         refused.set(index, uncheckedRow(projection, held));
         continue;
       }
-      foldByPolicy(policy, steps, memory, { freeze, blocked: waiting, leaveOut: failures.add });
+      const options = { freeze, blocked: waiting, leaveOut: failures.add, pace };
+      if (pace) await foldInTurns(policy, steps, memory, options);
+      else foldByPolicy(policy, steps, memory, options);
+      const refusal = refuse?.() ?? null;
+      if (refusal) {
+        refused.set(index, refusal);
+        continue;
+      }
       for (const [text, entry] of ofGroup) changed.set(text, entry);
     } catch (error) {
       if (!isEvolveFailure(error)) throw error;

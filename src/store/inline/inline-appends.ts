@@ -1,5 +1,6 @@
 import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
+import type { OnSlowEvent } from '../../events/event-pace.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import { callOnSkip } from '../../projections/fold/on-skip.ts';
 import { keyText, type Projection, storedIn } from '../../projections/projection/projection.ts';
@@ -12,14 +13,22 @@ import { readBlockedAmong } from '../processors/dead-letters.ts';
 import { type Pipeline, roundTrip } from '../statements/round-trip.ts';
 import { savepoint } from '../statements/savepoint.ts';
 import type { Queryable } from '../statements/statement.ts';
+import { TransactionPace } from '../statements/transaction-pace.ts';
 import { createReadTable, type ReadTable } from '../tables/read-table.ts';
 import { isRowRefusal } from '../tables/refused-rows.ts';
 import { expectOrder } from '../tables/write-rows.ts';
 import { enterInline, locksToFold, type Touched, touchedRows, WaitedForRows, wants, whoHolds } from './enter-inline.ts';
 import { foldApart } from './fold-apart.ts';
-import { type FoldedBatch, foldBatch, keysTouched, type LeftOutOfRows, writesOf } from './folded-batch.ts';
-import { beginAppend, commitAppend } from './own-transaction.ts';
-import { Refused, refusedBy, refuseFailed } from './refused-appends.ts';
+import {
+  type FoldBatchOptions,
+  type FoldedBatch,
+  foldBatch,
+  keysTouched,
+  type LeftOutOfRows,
+  writesOf,
+} from './folded-batch.ts';
+import { beginAppend, commitAppend, longestFrozenMs } from './own-transaction.ts';
+import { foldedTooSlowly, Refused, refusedBy, refuseFailed } from './refused-appends.ts';
 
 export interface InlineAppendsOptions {
   /** Separate connections for appends that fold, preferably with pipelining. */
@@ -33,6 +42,8 @@ export interface InlineAppendsOptions {
   readonly leaveDamaged?: (() => Promise<void>) | undefined;
   /** Called with the events that a batch left out of the rows of a version. */
   onLeftOut?(projection: Projection, leftOut: LeftOutOfRows): void;
+  /** Returns what receives the slow events of a version. */
+  onSlowEvent?(projection: Projection): OnSlowEvent | undefined;
 }
 
 /** Appends events that inline projections handle, and writes the rows in the same transaction. */
@@ -155,7 +166,10 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
       if (!tableName) continue;
       const wanted = events.filter((event) => wants(projection, event));
       const stored = storedIn(projection, tableName);
-      const ofRows = await foldApart(tx, stored, tableOf(projection, tableName), wanted, freeze);
+      const ofRows = await foldApart(tx, stored, tableOf(projection, tableName), wanted, {
+        freeze,
+        ...pacedFold(tx, projection),
+      });
       if (ofRows.refused) throw new Refused(new Map([[0, refusedBy(projection, ofRows.refused)]]));
       for (const failure of ofRows.skipped) await callOnSkip(projection, failure);
       leftOut.push({ projection, ofRows });
@@ -178,7 +192,23 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
     const blocked =
       policy === 'dead-letter' && keys ? await readBlockedAmong(tx, projection.tableName, [...keys.keys()]) : [];
     const byKey = new Map(rows.map((row) => [keyText(table.keyOf(row)), row]));
-    return foldBatch(projection, wanted, byKey, { freeze, blocked, appended: true });
+    return foldBatch(projection, wanted, byKey, { freeze, blocked, appended: true, ...pacedFold(tx, projection) });
+  }
+
+  /** An event that takes too long refuses its append, and not those that are joined with it. */
+  function pacedFold(tx: Queryable, projection: Projection): Required<Pick<FoldBatchOptions, 'pace' | 'refuse'>> {
+    const report = options.onSlowEvent?.(projection);
+    let refusal: RefoldError | null = null;
+    const pace = new TransactionPace(tx, (event, milliseconds) => {
+      report?.(event, milliseconds);
+      if (milliseconds >= longestFrozenMs) refusal = foldedTooSlowly(projection, event, milliseconds);
+    });
+    const refuse = () => {
+      const found = refusal;
+      refusal = null;
+      return found;
+    };
+    return { pace, refuse };
   }
 
   function tableOf(projection: Projection, tableName: string): ReadTable {

@@ -1,6 +1,8 @@
 import { RefoldError } from '../../errors.ts';
+import type { RecordedEvent } from '../../events/event.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { FoldedBatch } from './folded-batch.ts';
+import { longestFrozenMs } from './own-transaction.ts';
 
 /** Some appends of a batch cannot be folded. Nothing of the batch may be written. */
 export class Refused extends Error {
@@ -26,11 +28,26 @@ export function refuseFailed(folded: readonly { projection: Projection; batch: F
   if (appends.size > 0) throw new Refused(appends);
 }
 
+/** The error of an event whose fold took so long that the server has given up the transaction. */
+export function foldedTooSlowly(
+  { id }: Projection,
+  { type, position }: Pick<RecordedEvent, 'type' | 'position'>,
+  milliseconds: number,
+): RefoldError {
+  const tookMs = Math.round(milliseconds);
+  return new RefoldError(
+    'EVOLVE_FAILED',
+    `${id}: its code took ${tookMs} ms for '${type}', and an append must not wait longer than ${longestFrozenMs} ms for one event.`,
+    { projection: id, type, position: position.toString(), part: 'evolve', tookMs },
+  );
+}
+
 /** The error of a refused append. */
 export function refusedBy({ id, uniqueIndexes }: Projection, error: RefoldError): RefoldError {
   if (error.code === 'UNIQUE_CHECK_UNAVAILABLE') return error;
   const policy = uniqueIndexes.length > 0 ? `declare onError: 'skip'` : `declare another 'onError'`;
-  const wayOut = error.fields.taken === true ? '' : ` Fix the projection, or ${policy}.`;
+  const other = error.fields.tookMs === undefined ? policy : `declare it without mode: 'inline'`;
+  const wayOut = error.fields.taken === true ? '' : ` Fix the projection, or ${other}.`;
   const message = `${error.message} Nothing was appended, because the rows of ${id} commit with the append.${wayOut}`;
   return new RefoldError(error.code, message, { ...error.fields }, { cause: error.cause });
 }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { discardText } from '../../projections/fold/discarded.ts';
 import type { RowKey } from '../../projections/projection/projection.ts';
+import { storedText } from '../../thrown.ts';
 import type { ProcessorUnit } from '../server/processor-unit.ts';
 import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 import type { DeadLetter } from './dead-letters.ts';
@@ -27,7 +28,7 @@ export async function insertDiscards(
         where id = any (${letterIds})
       )
       insert into refold.discards (name, version, position, key, event_type, stream_id, actor, reason)
-      select ${name}, ${version}, position, key, event_type, stream_id, ${actor}, ${reason}
+      select ${name}, ${version}, position, key, event_type, stream_id, ${actor}, ${storedText(reason)}
       from discarded
       on conflict (name, version, position, key) do update
       set recalled_at = null, actor = excluded.actor, reason = excluded.reason, at = excluded.at`,
@@ -45,7 +46,7 @@ export async function insertDiscard(
     tx,
     sql`
       insert into refold.discards (name, version, position, key, event_type, stream_id, actor, reason)
-      values (${name}, ${version}, ${position}, 'null', ${type}, ${streamId}, ${actor}, ${reason})
+      values (${name}, ${version}, ${position}, 'null', ${type}, ${streamId}, ${actor}, ${storedText(reason)})
       on conflict (name, version, position, key) do update
       set recalled_at = null, actor = excluded.actor, reason = excluded.reason, at = excluded.at`,
   );

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
+import { storedText } from '../../thrown.ts';
 import type { ProcessorClaim } from '../processors/checkpoints.ts';
 import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 
@@ -241,7 +242,7 @@ export async function insertReactorOperation(db: Queryable, given: ReactorOperat
       from_position: given.from,
       to_position: given.to,
       actor: given.actor,
-      reason: given.reason,
+      reason: storedText(given.reason),
     }),
   );
 }

@@ -1,3 +1,4 @@
+import { storedText } from '../../thrown.ts';
 import type { ColumnsOf, Queryable } from '../statements/statement.ts';
 
 /** Who paused a version, when and why, as the registry keeps it. Nulls if it is not paused. */
@@ -40,6 +41,6 @@ export async function writePause(
         paused_by = $3,
         paused_reason = $4
       where name = $1 and version = $2`,
-    values: [name, version, pause?.by ?? null, pause?.reason ?? null],
+    values: [name, version, pause?.by ?? null, pause ? storedText(pause.reason) : null],
   });
 }

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { VersionState } from '../../projections/projection/version-map.ts';
+import { storedText } from '../../thrown.ts';
 import type { ProcessorClaim } from '../processors/checkpoints.ts';
 import { type ColumnsOf, type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
 
@@ -120,7 +121,7 @@ export async function insertRebuild(db: Queryable, request: RebuildRequest): Pro
         snapshot_id: request.snapshotId,
         state_before: request.stateBefore,
         requested_by: request.actor,
-        reason: request.reason,
+        reason: storedText(request.reason),
       })
       .onConflict((same) => same.doNothing())
       .returning('name'),

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { VersionState } from '../../projections/projection/version-map.ts';
+import { storedText } from '../../thrown.ts';
 import { notifyingText, notifyPlaced } from '../statements/placed.ts';
 import { type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
 
@@ -54,7 +55,9 @@ export async function recordTransitions(db: Queryable, steps: readonly NewTransi
     values: [
       JSON.stringify(
         steps.map(({ name, version, from, to, actor, reason, heldReason, heldBy = null }) => {
-          return { name, version, from, to, actor, reason, heldReason, heldBy };
+          // A program may give what it has caught as the reason.
+          const held = heldReason === null ? null : storedText(heldReason);
+          return { name, version, from, to, actor, reason: storedText(reason), heldReason: held, heldBy };
         }),
       ),
     ],
@@ -91,7 +94,7 @@ export async function logOperation(
     db,
     refoldTables
       .insertInto('refold.transitions')
-      .values({ name, version, from_state: state, to_state: state, actor, reason }),
+      .values({ name, version, from_state: state, to_state: state, actor, reason: storedText(reason) }),
   );
 }
 

@@ -17,6 +17,10 @@ export interface LogFacts {
   /** Where the sequence of positions stands, and the last event of the log. */
   readonly drawn: bigint;
   readonly lastEvent: bigint;
+  /** Another sequence that stands below what was drawn from it, such as `dead_letters_id_seq`. Null if there is none. */
+  readonly behind: string | null;
+  /** What was drawn from it at least. */
+  readonly used: bigint | null;
 }
 
 /**
@@ -135,7 +139,8 @@ export async function workProblem(db: Queryable): Promise<string | null> {
 }
 
 /** Why readers of this log could miss events. */
-export function logProblem({ sequenceCache, disabled, seesLocks, drawn, lastEvent }: LogFacts): string | undefined {
+export function logProblem(facts: LogFacts): string | undefined {
+  const { sequenceCache, disabled, seesLocks, drawn, lastEvent, behind, used } = facts;
   if (sequenceCache !== 1) {
     return (
       `the sequence of refold.events has a cache of ${sequenceCache ?? 'nothing, because it is missing'}; expected 1. ` +
@@ -150,6 +155,8 @@ export function logProblem({ sequenceCache, disabled, seesLocks, drawn, lastEven
     return 'this user may not read pg_locks. Run `grant select on pg_locks to` the user that Refold connects as.';
   if (drawn < lastEvent)
     return `the sequence of refold.events stands at ${drawn}, and the log has events up to ${lastEvent}: it was not copied with them, as by logical replication. New events would get positions below existing ones. Run \`select setval('refold.events_position_seq', ${lastEvent})\`.`;
+  if (behind !== null)
+    return `the sequence refold.${behind} was not copied with its table, as by logical replication: it would give numbers that are in use. Run \`select setval('refold.${behind}', ${used})\`.`;
   if (drawn > mostPositions)
     return `the sequence of refold.events stands at ${drawn}. Positions end at 2^47, 140737488355328. Run \`select setval('refold.events_position_seq', ${lastEvent})\` if something has moved it.`;
   return undefined;
@@ -197,7 +204,24 @@ async function readLogFacts(target: Queryable): Promise<LogFacts> {
         ) as disabled,
         has_table_privilege('pg_locks', 'select') and has_function_privilege('pg_lock_status()', 'execute') as "seesLocks",
         (select coalesce(max(position), 0) from refold.events) as "lastEvent",
-        coalesce(pg_sequence_last_value('refold.events_position_seq'), 0) as drawn`,
+        coalesce(pg_sequence_last_value('refold.events_position_seq'), 0) as drawn,
+        behind.name as behind,
+        behind.used
+      from (values (1)) as one
+      left join lateral (
+        select name, used
+        from (values
+          ('inline_lives', (select count(*) from refold.inline_versions where status = 'live' or rule = 'in force')),
+          ('dead_letters_id_seq', (select max(id) from refold.dead_letters)),
+          ('reactor_operations_id_seq', (select max(id) from refold.reactor_operations)),
+          ('table_snapshots_id_seq', (select max(id) from refold.table_snapshots)),
+          ('transitions_id_seq', (select max(id) from refold.transitions))
+        ) as sequences (name, used)
+        -- Of a sequence that this role may not read, the value seems to be missing.
+        where has_sequence_privilege('refold.' || name, 'usage, select')
+          and used > coalesce(pg_sequence_last_value(('refold.' || name)::regclass), 0)
+        limit 1
+      ) as behind on true`,
     values: [Object.keys(triggers), Object.values(triggers).map(([table]) => table)],
   });
   return onlyRow(facts);

@@ -18,7 +18,15 @@ export async function* scanTable(
     columnNames = Object.keys(projection.columns),
     pageSize = 5000,
     after,
-  }: { columnNames?: readonly string[]; pageSize?: number /** Only rows with a higher key. */; after?: RowKey } = {},
+    exactJson = false,
+  }: {
+    columnNames?: readonly string[];
+    pageSize?: number;
+    /** Only rows with a higher key. */
+    after?: RowKey;
+    /** Whether numbers in JSON keep all digits, to be shown. */
+    exactJson?: boolean;
+  } = {},
 ): AsyncGenerator<readonly Row[]> {
   const { codec, keyColumns, tableName } = projection;
   const sqlNames: Readonly<Record<string, string>> = projection.sqlNames;
@@ -30,6 +38,7 @@ export async function* scanTable(
   let last: Row | undefined = after && Object.fromEntries(keyColumns.map((name, index) => [name, after[index]]));
   for (;;) {
     const raw = await db.query<Record<string, unknown>>({
+      exactJson,
       text: `
         select ${columnNames.map(quoted).join(', ')}, ${bytesSoFar}
         from ${withinBytes(

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
+import { storedText } from '../../thrown.ts';
 import { copyLeftOut, forgetLeftOut } from '../processors/left-out.ts';
 import { snapshotLockKey } from '../server/lock-keys.ts';
 import { qualified } from '../statements/identifiers.ts';
@@ -126,7 +127,7 @@ export async function insertTableSnapshot(tx: Queryable, snapshot: NewTableSnaps
         ${snapshot.codeFingerprint},
         ${snapshot.automatic},
         ${snapshot.actor},
-        ${snapshot.reason},
+        ${storedText(snapshot.reason)},
         lacks,
         anchor
       from copied`,

@@ -1,7 +1,7 @@
 import { highestActiveTables } from '../registry/definitions.ts';
 import type { Queryable } from '../statements/statement.ts';
 
-/** A stable view that does not show the version that answers yet, because another session reads it. */
+/** A stable view that does not show the version that answers yet, because another session reads it, or views of users depend on it. */
 export interface ViewBehind {
   readonly name: string;
   readonly shows: number;
@@ -16,6 +16,8 @@ export interface ViewBehind {
     readonly since: string | null;
     readonly seconds: number | null;
   } | null;
+  /** The views that select from it, such as `reports.totals`. It can't lose a column while they exist. */
+  readonly dependents: readonly string[];
 }
 
 /** The stable views that are behind the registry. A view that a user has put in place of one is left alone. */
@@ -36,6 +38,7 @@ export async function readViewsBehind(db: Queryable, readSchema: string): Promis
       shows,
       answering: answering === undefined ? null : versionOf(name, answering),
       reader: await readReader(db, view),
+      dependents: await readDependents(db, view),
     });
   }
   return behind;
@@ -65,6 +68,22 @@ function readViews(
       group by shown.relname, shown.oid`,
     values: [readSchema],
   });
+}
+
+async function readDependents(db: Queryable, view: string): Promise<readonly string[]> {
+  const rows = await db.query<{ dependent: string }>({
+    text: `
+      select distinct ev_class::regclass::text as dependent
+      from pg_depend
+      join pg_rewrite on pg_rewrite.oid = objid
+      where classid = 'pg_rewrite'::regclass
+        and refclassid = 'pg_class'::regclass
+        and refobjid = $1::oid
+        and ev_class <> refobjid
+      order by dependent`,
+    values: [view],
+  });
+  return rows.map(({ dependent }) => dependent);
 }
 
 async function readReader(db: Queryable, view: string): Promise<ViewBehind['reader']> {

@@ -184,7 +184,7 @@ test('discarded events are left out, and the events blocked behind them are fold
 });
 
 test('a row is found by its key as it is listed, whatever JSON would take the text for', async () => {
-  const texts = ['10023', '1e3', 'true', 'null', '"quoted"', '[1,2]', '{"a":1}', ' '];
+  const texts = ['10023', '1e3', 'true', 'null', '"quoted"', '[1]', '[true]', '[1,2]', '{"a":1}', ' '];
   const failing = (name: string, key: Column, keyOf: (id: string) => never) =>
     defineProjection({
       ...{ name, version: 1, events: account, onError: 'dead-letter' },

@@ -1,6 +1,9 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { defineConfig, defineProjection, type Projection, t } from '../../../src/index.ts';
+import type { InspectedApplication } from '../../../src/runtime/inspection/application.ts';
+import { readOverview } from '../../../src/runtime/inspection/overview.ts';
+import { examine } from '../../../src/runtime/monitoring/examine.ts';
 import { dropSnapshot, takeSnapshot } from '../../../src/runtime/rebuilds/table-snapshots.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { viewBehindText } from '../../../src/runtime/versions/follow-views.ts';
@@ -106,6 +109,29 @@ test('a snapshot is dropped, and its version retired, while a long transaction r
   await until(async () => (await left()).length === 0);
 });
 
+test('a version is rolled back while a view of a user depends on columns that the stable view has to lose', async () => {
+  const config = defineConfig({ projections: [balanceV1, balanceV2], events: [account] });
+  const runtime = await setting.start(config);
+  await until(async () => (await stateOf(runtime, 2)) === 'active');
+  await runtime.db.query({ text: 'create view public.report as select owner, largest from read_models.balance' });
+  await runtime.lifecycle.rollback('balance', step);
+  expect(await stateOf(runtime, 2)).toBe('ready');
+  const text =
+    /^The view read_models\.balance still shows balance@2, although balance@1 answers\. .* report selects from it: if it has to lose columns, drop that view first\./;
+  await until(() => setting.messages.some((message) => text.test(message)));
+  expect(await examine(runtime.db, config, [])).toContainEqual(
+    expect.objectContaining({ subject: 'views', kind: 'note', message: expect.stringMatching(text) }),
+  );
+  const inspected = { ...runtime, config } as InspectedApplication; // what the overview reads of it
+  expect((await readOverview(inspected)).viewsBehind).toEqual([expect.stringMatching(text)]);
+  // What loses nothing goes on.
+  await runtime.lifecycle.activate('balance', 2, step);
+  expect(await readViewsBehind(runtime.db, 'read_models')).toEqual([]);
+  await runtime.lifecycle.rollback('balance', step);
+  await runtime.db.query({ text: 'drop view public.report' });
+  await until(async () => (await readViewsBehind(runtime.db, 'read_models')).length === 0);
+});
+
 test('a view that a user has put in place of a stable one is left alone', async () => {
   const runtime = await start([balanceV1]);
   await until(async () => (await stateOf(runtime, 1)) === 'active');
@@ -116,7 +142,7 @@ test('a view that a user has put in place of a stable one is left alone', async 
 });
 
 test('the text about a view says who reads it, also if it may not see it, and if nobody does', () => {
-  const behind = { name: 'a', shows: 1, answering: null };
+  const behind = { name: 'a', shows: 1, answering: null, dependents: [] };
   expect(viewBehindText('s', { ...behind, reader: null })).toMatch(
     /^The view s\.a still shows a@1, although no version answers any more\. It/,
   );

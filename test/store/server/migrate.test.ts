@@ -210,10 +210,10 @@ describe('a start is refused', () => {
       'PostgreSQL 13.22 found; Refold needs 14 or newer.',
     );
     expect(serverProblem({ ...facts, isStandby: true })).toContain('standby');
-    const atRest = { drawn: 5n, lastEvent: 5n };
+    const atRest = { drawn: 5n, lastEvent: 5n, behind: null, used: null };
     expect(logProblem({ sequenceCache: 1, disabled: null, seesLocks: false, ...atRest })).toContain('pg_locks');
     expect(logProblem({ sequenceCache: 1, disabled: null, seesLocks: true, ...atRest })).toBeUndefined();
-    const moved = { sequenceCache: 1, disabled: null, seesLocks: true, drawn: 2n ** 47n, lastEvent: 5n };
+    const moved = { ...atRest, sequenceCache: 1, disabled: null, seesLocks: true, drawn: 2n ** 47n };
     expect(logProblem(moved)).toContain('Positions end at 2^47');
   });
 });

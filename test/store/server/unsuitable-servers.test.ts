@@ -201,6 +201,33 @@ test('a sequence that stands below the log is refused at a start and by each app
   expect((await open(runtime, 'd')).position).toBeGreaterThan(3n);
 });
 
+test.each([
+  'transitions_id_seq',
+  'inline_lives',
+])('a sequence that gives numbers again is refused with the statement that repairs it: %s', async (sequence) => {
+  const { url } = await newDatabase();
+  const db = openDatabase(url);
+  await migrate(db);
+  const runtime = await startRuntime({
+    ...{ config: defineConfig({ projections: [inlineBalance] }), url, owner: 'test' },
+    ...{ development: false, maintain: true, logger: pino({ level: 'silent' }) },
+  });
+  onTestFinished(() => runtime.stop());
+  await until(async () => (await runtime.status()).every(({ inline }) => inline === 'live'));
+  await db.query({ text: `alter sequence refold.${sequence} restart` });
+  const refused = await checkServer(db, 'read_models').then(
+    () => undefined,
+    (error: Error) => error,
+  );
+  expect(refused).toMatchObject({
+    code: 'DATABASE_UNSUITABLE',
+    message: expect.stringContaining(`the sequence refold.${sequence} was not copied with its table`),
+  });
+  await until(() => runtime.problems().appends === 'the log can not be appended to');
+  await db.query({ text: /Run `(select setval.*)`/.exec(refused?.message ?? '')?.[1] ?? '' });
+  await checkServer(db, 'read_models');
+});
+
 test('a database that quotes all identifiers keeps models with texts in service', async () => {
   const { name, url } = await newDatabase();
   const db = openDatabase(url);
