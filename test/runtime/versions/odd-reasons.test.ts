@@ -25,7 +25,7 @@ const greeting = defineReactor({
   name: 'greeting',
   events: account,
   from: 'beginning',
-  handle: { Opened() {} },
+  handle: { async Opened() {} },
 });
 
 test('a step of an operator is done and recorded with a reason of any characters, such as what a program has caught', async () => {
