@@ -14,6 +14,11 @@ export function translateDatabaseError(error: unknown, url: string): RefoldError
   if (error instanceof RefoldError) return error;
   const cause = firstOf(error);
   if (cause instanceof LargeAnswer) return new RefoldError('ANSWER_TOO_LARGE', cause.message);
+  if (cause instanceof pg.DatabaseError && cause.routine === growsBuffer)
+    return new RefoldError(
+      'ANSWER_TOO_LARGE',
+      'The answer is larger than a gigabyte, which is more than PostgreSQL makes of one statement. Ask for fewer rows or fields.',
+    );
   const unreachable = whyUnreachable(cause);
   if (unreachable) {
     return new RefoldError(
@@ -38,6 +43,9 @@ export function translateDatabaseError(error: unknown, url: string): RefoldError
   }
   return new RefoldError('DATABASE_ERROR', reasonOf(cause), {}, { cause });
 }
+
+// The function of the server that fails if a text outgrows its buffer. Its SQLSTATE, 54000, has other causes, too.
+const growsBuffer = 'enlargeStringInfo';
 
 /** What only an operator can repair, by SQLSTATE. The statement is refused, so nothing of it was written. */
 const serverFaults: Readonly<Record<string, string>> = {

@@ -275,6 +275,15 @@ describe('errors', () => {
     expect(JSON.stringify([error, String(error)])).not.toContain('secret');
   });
 
+  test('of an answer that the server can not make are not those of an outage', async () => {
+    const rows = "select json_agg(line) from (select repeat('x', 16000000) as line from generate_series(1, 70)) as lines";
+    await expect(db.query({ text: rows })).rejects.toMatchObject({
+      code: 'ANSWER_TOO_LARGE',
+      message: expect.stringContaining('larger than a gigabyte'),
+    });
+    expect(await value('1')).toBe(1);
+  });
+
   test('name a database without its password', () => {
     expect(databaseAddress('postgres://me:secret@db.example:6543/shop?sslmode=require')).toBe('db.example:6543/shop');
     expect(databaseAddress('postgres://db.example/shop')).toBe('db.example:5432/shop');
