@@ -187,7 +187,7 @@ test('rows that are found through a related row which lacks a demanded event say
     version: 1,
     events: account,
     onError: 'dead-letter',
-    table: { accountId: t.text().primaryKey(), credits: t.integer() },
+    table: { accountId: t.text().primaryKey(), credits: t.integer().index() },
     key: (event) => event.streamId,
     evolve: {
       Opened: () => ({ credits: 0 }),

@@ -199,10 +199,11 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
   function pacedFold(tx: Queryable, projection: Projection): Required<Pick<FoldBatchOptions, 'pace' | 'refuse'>> {
     const report = options.onSlowEvent?.(projection);
     let refusal: RefoldError | null = null;
-    const pace = new TransactionPace(tx, (event, milliseconds) => {
+    const onSlow: OnSlowEvent = (event, milliseconds) => {
       report?.(event, milliseconds);
       if (milliseconds >= longestFrozenMs) refusal = foldedTooSlowly(projection, event, milliseconds);
-    });
+    };
+    const pace = new TransactionPace(tx, onSlow, () => refusal !== null);
     const refuse = () => {
       const found = refusal;
       refusal = null;

@@ -46,6 +46,6 @@ test('a step of an operator is done and recorded with a reason of any characters
     const rows = await db.query<{ reason: string }>({
       text: `select reason from refold.${table} where actor = 'ada' and length(reason) < 20000`,
     });
-    expect([table, rows[0]?.reason]).toEqual([table, expect.stringMatching(/^NUL \ufffd, half a pair \ufffd, long/)]);
+    expect([table, rows[0]?.reason]).toEqual([table, expect.stringMatching(/NUL \ufffd, half a pair \ufffd, long/)]);
   }
 });
