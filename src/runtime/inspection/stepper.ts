@@ -11,6 +11,7 @@ import { readStream } from '../../store/log/read-stream.ts';
 import { readLeftOut } from '../../store/processors/left-out.ts';
 import { readVersion } from '../../store/registry/registry.ts';
 import { ofOneAnswer, takeFrom } from '../../store/statements/answer-size.ts';
+import { exactJson } from '../../store/statements/column-parsers.ts';
 import type { AnswerSize } from '../../store/statements/statement.ts';
 import { eventsOfRow } from '../reads/row-history.ts';
 import type { InspectedApplication } from './application.ts';
@@ -168,7 +169,7 @@ export function shownRow(
   ]);
   const text = JSON.stringify(Object.fromEntries(shown), bigintsAsText);
   takeFrom(size, text.length);
-  return JSON.parse(text);
+  return exactJson(text) as Readonly<Record<string, unknown>>; // the text of an object
 }
 
 const bigintsAsText = (_: string, value: unknown) => (typeof value === 'bigint' ? value.toString() : value);

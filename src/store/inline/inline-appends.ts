@@ -8,27 +8,21 @@ import { type AppendLock, tableLock } from '../log/append-locks.ts';
 import type { CheckedAppend } from '../log/append-request.ts';
 import { type AppendOutcome, appendBatch } from '../log/append-statement.ts';
 import type { Database } from '../postgres/database.ts';
-import { isTableError, nothingSent, sqlStateOf } from '../postgres/database-errors.ts';
+import { nothingSent } from '../postgres/database-errors.ts';
 import { readBlockedAmong } from '../processors/dead-letters.ts';
 import { type Pipeline, roundTrip } from '../statements/round-trip.ts';
 import { savepoint } from '../statements/savepoint.ts';
 import type { Queryable } from '../statements/statement.ts';
-import { TransactionPace } from '../statements/transaction-pace.ts';
 import { createReadTable, type ReadTable } from '../tables/read-table.ts';
 import { isRowRefusal } from '../tables/refused-rows.ts';
 import { expectOrder } from '../tables/write-rows.ts';
 import { enterInline, locksToFold, type Touched, touchedRows, WaitedForRows, wants, whoHolds } from './enter-inline.ts';
 import { foldApart } from './fold-apart.ts';
-import {
-  type FoldBatchOptions,
-  type FoldedBatch,
-  foldBatch,
-  keysTouched,
-  type LeftOutOfRows,
-  writesOf,
-} from './folded-batch.ts';
-import { beginAppend, commitAppend, longestFrozenMs } from './own-transaction.ts';
-import { foldedTooSlowly, Refused, refusedBy, refuseFailed } from './refused-appends.ts';
+import { type FoldedBatch, foldBatch, keysTouched, type LeftOutOfRows, writesOf } from './folded-batch.ts';
+import { beginAppend, commitAppend } from './own-transaction.ts';
+import { pacedFold } from './paced-fold.ts';
+import { Refused, refusedBy, refuseFailed } from './refused-appends.ts';
+import { untilEntered } from './until-entered.ts';
 
 export interface InlineAppendsOptions {
   /** Separate connections for appends that fold, preferably with pipelining. */
@@ -68,6 +62,10 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
   // The table of each version at the last append. Its rows are read along with the append, before the append returns the current table.
   const lastTables = new Map<string, string>();
   const readTables = new Map<string, ReadTable>();
+  const howToFold = (tx: Queryable, projection: Projection) => ({
+    freeze,
+    ...pacedFold(tx, projection, options.onSlowEvent?.(projection)),
+  });
   const wantedBy = (batch: readonly CheckedAppend[]) =>
     projections.filter((projection) => batch.some(({ events }) => events.some((event) => wants(projection, event))));
 
@@ -166,10 +164,7 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
       if (!tableName) continue;
       const wanted = events.filter((event) => wants(projection, event));
       const stored = storedIn(projection, tableName);
-      const ofRows = await foldApart(tx, stored, tableOf(projection, tableName), wanted, {
-        freeze,
-        ...pacedFold(tx, projection),
-      });
+      const ofRows = await foldApart(tx, stored, tableOf(projection, tableName), wanted, howToFold(tx, projection));
       if (ofRows.refused) throw new Refused(new Map([[0, refusedBy(projection, ofRows.refused)]]));
       for (const failure of ofRows.skipped) await callOnSkip(projection, failure);
       leftOut.push({ projection, ofRows });
@@ -192,24 +187,7 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
     const blocked =
       policy === 'dead-letter' && keys ? await readBlockedAmong(tx, projection.tableName, [...keys.keys()]) : [];
     const byKey = new Map(rows.map((row) => [keyText(table.keyOf(row)), row]));
-    return foldBatch(projection, wanted, byKey, { freeze, blocked, appended: true, ...pacedFold(tx, projection) });
-  }
-
-  /** An event that takes too long refuses its append, and not those that are joined with it. */
-  function pacedFold(tx: Queryable, projection: Projection): Required<Pick<FoldBatchOptions, 'pace' | 'refuse'>> {
-    const report = options.onSlowEvent?.(projection);
-    let refusal: RefoldError | null = null;
-    const onSlow: OnSlowEvent = (event, milliseconds) => {
-      report?.(event, milliseconds);
-      if (milliseconds >= longestFrozenMs) refusal = foldedTooSlowly(projection, event, milliseconds);
-    };
-    const pace = new TransactionPace(tx, onSlow, () => refusal !== null);
-    const refuse = () => {
-      const found = refusal;
-      refusal = null;
-      return found;
-    };
-    return { pace, refuse };
+    return foldBatch(projection, wanted, byKey, { ...howToFold(tx, projection), blocked, appended: true });
   }
 
   function tableOf(projection: Projection, tableName: string): ReadTable {
@@ -286,30 +264,6 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
     },
   };
 }
-
-/**
- * Repeats if nothing was written: because a table that was read ahead was replaced, because a table is damaged, whose version the appends then
- * leave, or because a version left the appends in the meantime.
- */
-async function untilEntered<T>(
-  work: (lookAhead: boolean) => Promise<T>,
-  leaveDamaged: InlineAppendsOptions['leaveDamaged'],
-): Promise<T> {
-  let lookAhead = true;
-  for (let canLeave = leaveDamaged !== undefined; ; ) {
-    try {
-      return await work(lookAhead);
-    } catch (error) {
-      if (isTableError(error) && lookAhead) lookAhead = false;
-      else if (isTableError(error) && canLeave) {
-        canLeave = false;
-        await leaveDamaged?.();
-      } else if (sqlStateOf(error) !== leftMeanwhile) throw error;
-    }
-  }
-}
-
-const leftMeanwhile = '40001'; // raised by refold.refuse_left(), and by nothing else in a READ COMMITTED transaction
 
 interface OfVersion {
   readonly projection: Projection;

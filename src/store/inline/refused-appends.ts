@@ -1,8 +1,6 @@
 import { RefoldError } from '../../errors.ts';
-import type { RecordedEvent } from '../../events/event.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { FoldedBatch } from './folded-batch.ts';
-import { longestFrozenMs } from './own-transaction.ts';
 
 /** Some appends of a batch cannot be folded. Nothing of the batch may be written. */
 export class Refused extends Error {
@@ -26,20 +24,6 @@ export function refuseFailed(folded: readonly { projection: Projection; batch: F
     }
   }
   if (appends.size > 0) throw new Refused(appends);
-}
-
-/** The error of an event whose fold took so long that the server has given up the transaction. */
-export function foldedTooSlowly(
-  { id }: Projection,
-  { type, position }: Pick<RecordedEvent, 'type' | 'position'>,
-  milliseconds: number,
-): RefoldError {
-  const tookMs = Math.round(milliseconds);
-  return new RefoldError(
-    'EVOLVE_FAILED',
-    `${id}: its code took ${tookMs} ms for '${type}', and an append must not wait longer than ${longestFrozenMs} ms for one event.`,
-    { projection: id, type, position: position.toString(), part: 'evolve', tookMs },
-  );
 }
 
 /** The error of a refused append. */

@@ -55,7 +55,8 @@ const { parse, rawJSON } = JSON as unknown as {
   rawJSON(source: string): object;
 };
 
-function exactJson(value: string): unknown {
+/** Parses JSON in which numbers keep all digits when they are written as JSON again. */
+export function exactJson(value: string): unknown {
   if (!longNumber.test(value)) return json(value);
   return parse(value, (_, part, { source }) =>
     typeof part === 'number' && source !== undefined && String(part) !== source ? rawJSON(source) : part,

@@ -113,11 +113,13 @@ test('a version is rolled back while a view of a user depends on columns that th
   const config = defineConfig({ projections: [balanceV1, balanceV2], events: [account] });
   const runtime = await setting.start(config);
   await until(async () => (await stateOf(runtime, 2)) === 'active');
-  await runtime.db.query({ text: 'create view public.report as select owner, largest from read_models.balance' });
+  await runtime.db.query({
+    text: 'create schema reports; create view reports.totals as select owner, largest from read_models.balance',
+  });
   await runtime.lifecycle.rollback('balance', step);
   expect(await stateOf(runtime, 2)).toBe('ready');
   const text =
-    /^The view read_models\.balance still shows balance@2, although balance@1 answers\. .* report selects from it: if it has to lose columns, drop that view first\./;
+    /^The view read_models\.balance still shows balance@2, although balance@1 answers\. .* reports\.totals selects from it: if it has to lose columns, drop that view first\./;
   await until(() => setting.messages.some((message) => text.test(message)));
   expect(await examine(runtime.db, config, [])).toContainEqual(
     expect.objectContaining({ subject: 'views', kind: 'note', message: expect.stringMatching(text) }),
@@ -128,7 +130,7 @@ test('a version is rolled back while a view of a user depends on columns that th
   await runtime.lifecycle.activate('balance', 2, step);
   expect(await readViewsBehind(runtime.db, 'read_models')).toEqual([]);
   await runtime.lifecycle.rollback('balance', step);
-  await runtime.db.query({ text: 'drop view public.report' });
+  await runtime.db.query({ text: 'drop view reports.totals' });
   await until(async () => (await readViewsBehind(runtime.db, 'read_models')).length === 0);
 });
 
@@ -136,7 +138,7 @@ test('a view that a user has put in place of a stable one is left alone', async 
   const runtime = await start([balanceV1]);
   await until(async () => (await stateOf(runtime, 1)) === 'active');
   await runtime.db.query({
-    text: 'drop view read_models.balance; create table public.mine (owner text); create view read_models.balance as select * from public.mine',
+    text: 'drop view read_models.balance; create table read_models.mine (owner text); create view read_models.balance as select * from read_models.mine',
   });
   expect(await readViewsBehind(runtime.db, 'read_models')).toEqual([]);
 });
