@@ -276,7 +276,8 @@ describe('errors', () => {
   });
 
   test('of an answer that the server can not make are not those of an outage', async () => {
-    const rows = "select json_agg(line) from (select repeat('x', 16000000) as line from generate_series(1, 70)) as lines";
+    const rows =
+      "select json_agg(line) from (select repeat('x', 16000000) as line from generate_series(1, 70)) as lines";
     await expect(db.query({ text: rows })).rejects.toMatchObject({
       code: 'ANSWER_TOO_LARGE',
       message: expect.stringContaining('larger than a gigabyte'),
