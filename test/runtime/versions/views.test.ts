@@ -113,9 +113,9 @@ test('a version is rolled back while a view of a user depends on columns that th
   const config = defineConfig({ projections: [balanceV1, balanceV2], events: [account] });
   const runtime = await setting.start(config);
   await until(async () => (await stateOf(runtime, 2)) === 'active');
-  await runtime.db.query({
-    text: 'create schema reports; create view reports.totals as select owner, largest from read_models.balance',
-  });
+  await setting.database.administer(
+    'create schema reports; create view reports.totals as select owner, largest from read_models.balance',
+  );
   await runtime.lifecycle.rollback('balance', step);
   expect(await stateOf(runtime, 2)).toBe('ready');
   const text =
@@ -130,7 +130,7 @@ test('a version is rolled back while a view of a user depends on columns that th
   await runtime.lifecycle.activate('balance', 2, step);
   expect(await readViewsBehind(runtime.db, 'read_models')).toEqual([]);
   await runtime.lifecycle.rollback('balance', step);
-  await runtime.db.query({ text: 'drop view reports.totals' });
+  await setting.database.administer('drop view reports.totals');
   await until(async () => (await readViewsBehind(runtime.db, 'read_models')).length === 0);
 });
 
