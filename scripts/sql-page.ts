@@ -47,6 +47,10 @@ open, as \`pg_dump\` does, GraphQL serves the next version, and the view shows t
 after that. Until then, \`refold status\`, \`refold doctor\` and the log of the workers name the version that it shows, and the
 session: its process id, its application name, and when its transaction began. The former table is dropped after that.
 
+Your own views may select from it. They stay if the next version has all columns of the former one. If the stable view has
+to lose columns, GraphQL serves the next version, and the stable view waits until you drop your views: \`refold doctor\` names
+them.
+
 ## The state of Refold
 
 The read-only role of \`refold migrate --print-grants\` ([roles](operating.md#roles)) reads what is marked so. The runtime role
