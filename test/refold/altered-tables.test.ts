@@ -189,6 +189,29 @@ test.for([
   }
 });
 
+test('a column with a narrower type is named at the first value that it refuses, which is no failure of the event', async () => {
+  const letters = { ...balanceV1, onError: { ...balanceV1.onError, policy: 'dead-letter' as const } };
+  const { database: given, ...config } = configOf(letters, inlineBalance, openingsV1);
+  // Prepared statements fail before they are executed, because the type of their result has changed.
+  const app = await createRefold({ ...config, database: { ...given, prepare: false } }, { logger: silent });
+  refold = app;
+  await until(async () => (await readInlineVersions(db)).every(({ status: inline }) => inline === 'live'));
+  await open(app, 'a');
+  await caughtUp(app, 'balance', 1);
+  for (const table of ['balance_v1', 'inline_balance_v1'])
+    await db.query({
+      text: `drop view read_models.${table.replace('_v1', '')}; alter table read_models.${table} alter column owner type varchar(3)`,
+    });
+  const grace = { type: 'Opened', payload: { owner: 'Grace' } } as const;
+  await app.log.append({ family: account, streamId: 'b', events: [grace] });
+  for (const name of ['balance', 'inline_balance'])
+    expect((await untilAltered(app, name)).error?.message).toContain(
+      "column 'owner' is character varying(3) instead of text",
+    );
+  await app.log.append({ family: account, streamId: 'c', events: [grace] });
+  expect(await db.query({ text: 'select count(*)::int from refold.dead_letters' })).toEqual([{ count: 0 }]);
+});
+
 test('a gateway that a rebuild of an altered table overtook appends to the new table, without an error', async () => {
   const config = configOf(inlineBalance, openingsV1);
   const worker = await createRefold(config, { role: 'worker', name: 'worker', logger: silent });

@@ -6,6 +6,7 @@ import type { VersionState } from '../../projections/projection/version-map.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { RequestedRebuild, Work } from '../../store/ownership/work.ts';
 import type { Database } from '../../store/postgres/database.ts';
+import { isRefusedValue } from '../../store/postgres/database-errors.ts';
 import { type ProcessorClaim, releaseProcessor } from '../../store/processors/checkpoints.ts';
 import { holdRebuild, isClaimed } from '../../store/registry/rebuilds.ts';
 import type { ProcessorUnit } from '../../store/server/processor-unit.ts';
@@ -132,6 +133,8 @@ function versionUnit(
         claim,
         projection: stored,
         state: stateToFold(versions.stateOf(name, version)),
+        // A narrower type of a column refuses values that the declared one takes.
+        explain: async (error) => (isRefusedValue(error) ? tables.look(stored) : null),
         onWritten: (checkpoint) => options.positions.reached(stored, { partition, partitions, checkpoint }),
         async onCaughtUp({ checkpoint, goal }) {
           const state = await lifecycle.caughtUp(stored, owner, { db, claim, goal });

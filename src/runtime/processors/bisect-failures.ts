@@ -8,6 +8,8 @@ export interface BisectOptions {
   readonly retries?: Pick<EventRetries, 'run'> | undefined;
   /** Whether an event may be the reason of an error. @default isEventFailure */
   readonly isFailure?: (error: unknown) => boolean;
+  /** Asked before `poison`: another reason than the event, such as a table that was altered. It is thrown. @default there is none */
+  readonly explain?: ((error: unknown) => Promise<RefoldError | null>) | undefined;
 }
 
 /**
@@ -25,7 +27,7 @@ export async function bisectFailures(
   poison: (position: GlobalPosition, error: unknown) => Promise<'skip' | 'stop'>,
   options: BisectOptions = {},
 ): Promise<GlobalPosition> {
-  const { retries, isFailure = isEventFailure } = options;
+  const { retries, isFailure = isEventFailure, explain } = options;
   if (after >= upTo) return after;
   try {
     await work(after, upTo);
@@ -45,6 +47,8 @@ export async function bisectFailures(
       return position;
     } catch (error) {
       if (!isFailure(error)) throw error;
+      const reason = await explain?.(error);
+      if (reason) throw reason;
       return (await poison(position, error)) === 'skip' ? position : from;
     }
   }

@@ -9,7 +9,7 @@ import { savepoint } from '../../store/statements/savepoint.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import type { EventPage } from '../consumers/event-source.ts';
 import { EventRetries, isEventFailure } from '../dead-letters/event-retries.ts';
-import { bisectFailures } from './bisect-failures.ts';
+import { type BisectOptions, bisectFailures } from './bisect-failures.ts';
 import { createPruning } from './pruning.ts';
 import { createRowBatch, type Move, type RowBatch, type RowBatchOptions } from './row-batch.ts';
 import type { Poison } from './row-fold.ts';
@@ -20,6 +20,8 @@ export interface RowWriterOptions extends RowBatchOptions {
   readonly log: Pick<EventLog, 'readAll' | 'horizon'>;
   /** The version's state when the processor was claimed. */
   readonly state: VersionState;
+  /** See {@link BisectOptions}. */
+  readonly explain?: BisectOptions['explain'];
   /** Called with each checkpoint after its commit. */
   onWritten?(checkpoint: GlobalPosition): void;
 }
@@ -176,7 +178,7 @@ export class RowWriter {
         }
       },
       (position, error) => this.#writeAcceptable(position, error, parts),
-      { retries: parts.tx ? undefined : this.#retries },
+      { retries: parts.tx ? undefined : this.#retries, explain: this.#options.explain },
     );
   }
 

@@ -59,13 +59,13 @@ class SetBasedProcessor implements MaintainedProcessor {
   #interrupted = false;
 
   constructor(options: SetBasedProcessorOptions) {
-    const { db, log, projection, claim, fold, readSchema, state } = options;
+    const { db, log, projection, claim, fold, readSchema, state, explain } = options;
     this.id = claim.partitions === 1 ? projection.id : `${projection.id}/${claim.partition}`;
     this.checkpoint = claim.checkpoint;
     this.#options = options;
     this.#merge = createSetMerge(projection, fold, qualified(readSchema, projection.tableName), db);
     this.#retries = new EventRetries(options);
-    this.#fold = new SetFold({ db, log, projection, claim, merge: this.#merge, retries: this.#retries });
+    this.#fold = new SetFold({ db, log, projection, claim, merge: this.#merge, retries: this.#retries, explain });
     this.#completion = createCompletion(projection, log);
     this.#prune = createPruning(db, claim);
     this.#state = state;

@@ -21,7 +21,7 @@ import { savepoint } from '../../store/statements/savepoint.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { refusalOf } from '../../store/tables/refused-rows.ts';
 import { type EventRetries, isSqlEventFailure } from '../dead-letters/event-retries.ts';
-import { bisectFailures } from '../processors/bisect-failures.ts';
+import { type BisectOptions, bisectFailures } from '../processors/bisect-failures.ts';
 import { type LeftOut, nextCut, reachedShares, readLeftOut } from './left-out-rows.ts';
 import { type UpcastEvents, upcastEvents } from './upcast-events.ts';
 
@@ -32,6 +32,8 @@ export interface SetFoldOptions {
   readonly claim: ProcessorClaim;
   readonly merge: SetMerge;
   readonly retries: EventRetries;
+  /** See {@link BisectOptions}. */
+  readonly explain?: BisectOptions['explain'];
 }
 
 /** How the parts of a range are written. */
@@ -83,6 +85,7 @@ export class SetFold {
         {
           retries: writing.commits ? this.#options.retries : undefined,
           isFailure: (error) => this.#isFailure(error),
+          explain: this.#options.explain,
         },
       );
     }

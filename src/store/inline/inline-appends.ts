@@ -8,7 +8,7 @@ import { type AppendLock, tableLock } from '../log/append-locks.ts';
 import type { CheckedAppend } from '../log/append-request.ts';
 import { type AppendOutcome, appendBatch } from '../log/append-statement.ts';
 import type { Database } from '../postgres/database.ts';
-import { nothingSent } from '../postgres/database-errors.ts';
+import { isRefusedValue, nothingSent } from '../postgres/database-errors.ts';
 import { readBlockedAmong } from '../processors/dead-letters.ts';
 import { type Pipeline, roundTrip } from '../statements/round-trip.ts';
 import { savepoint } from '../statements/savepoint.ts';
@@ -230,6 +230,8 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
       return await work(false);
     } catch (error) {
       if (appends.length > 1 || !isRowRefusal(error)) throw error;
+      // A narrower type of a column refuses values that the declared one takes.
+      if (isRefusedValue(error)) await options.leaveDamaged?.();
       return work(true);
     }
   }
