@@ -2,7 +2,7 @@ import { createStalledCommits, type StalledCommits } from '../../store/append-qu
 import type { Database } from '../../store/postgres/database.ts';
 import { isOutage, isServerFault } from '../../store/postgres/database-errors.ts';
 import { privilegeProblem } from '../../store/server/privileges.ts';
-import { readLogProblem, standbyAway, workProblem } from '../../store/server/server-check.ts';
+import { readAppendProblem, standbyAway, workProblem } from '../../store/server/server-check.ts';
 import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 
 /** Why appends or reads cannot reach the database at present. Empty if both can. */
@@ -85,7 +85,7 @@ export function createDatabaseWatch(options: DatabaseWatchOptions): DatabaseWatc
 
   async function appendProblem(db: Database): Promise<string | null> {
     if (!options.readSchema) return null;
-    return (await privilegeProblem(db, options.readSchema)) ?? (await readLogProblem(db)) ?? null;
+    return (await privilegeProblem(db, options.readSchema)) ?? (await readAppendProblem(db)) ?? null;
   }
 
   function problemOf({ problem, isAsking, askedAt }: Path): string | undefined {

@@ -182,6 +182,12 @@ export async function readLogProblem(db: Queryable): Promise<string | undefined>
   return logProblem(await readLogFacts(db));
 }
 
+/** The same, without what concerns other tables than the log. */
+export async function readAppendProblem(db: Queryable): Promise<string | undefined> {
+  const facts = await readLogFacts(db);
+  return logProblem(facts.behind === 'inline_lives' ? facts : { ...facts, behind: null });
+}
+
 async function readLogFacts(target: Queryable): Promise<LogFacts> {
   const facts = await target.query<LogFacts>({
     name: 'log facts',
@@ -220,6 +226,7 @@ async function readLogFacts(target: Queryable): Promise<LogFacts> {
         -- Of a sequence that this role may not read, the value seems to be missing.
         where has_sequence_privilege('refold.' || name, 'usage, select')
           and used > coalesce(pg_sequence_last_value(('refold.' || name)::regclass), 0)
+        order by name <> 'inline_lives'
         limit 1
       ) as behind on true`,
     values: [Object.keys(triggers), Object.values(triggers).map(([table]) => table)],
