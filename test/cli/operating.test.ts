@@ -165,6 +165,7 @@ test('status shows whether the rows of an inline version commit with appends', a
   const inlineVersion = (version: number) => balance(version, 'owner: t.text()', "mode: 'inline'");
   const config = await application(`${inlineVersion(1)}, ${inlineVersion(2)}`);
   await deploy(config);
+  await db.query({ text: `select nextval('refold.inline_lives')` }); // as if it had become live
   for (const inline of ['building', 'live']) {
     await db.query({ text: 'update refold.inline_versions set status = $1', values: [inline] });
     const { stdout } = await run(config, 'status');
