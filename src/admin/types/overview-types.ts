@@ -190,7 +190,7 @@ Overview.implement({
     viewsBehind: t.field({
       type: ['String'],
       description:
-        'Sentences about SQL views that do not show the version that answers yet, because somebody reads them.',
+        'Sentences about SQL views that do not show the version that answers yet, and why.',
       resolve: ({ viewsBehind }) => [...viewsBehind],
     }),
     appendsPerSecond: t.expose('appendsPerSecond', {

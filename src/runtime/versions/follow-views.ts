@@ -11,7 +11,7 @@ const longReaderSeconds = 2;
 
 /**
  * Lets the stable views follow the registry. A step of a version's life moves its view along, unless another session reads the view at that
- * moment: then the step is done, and the view follows here.
+ * moment, or views of users depend on columns that it loses: then the step is done, and the view follows here.
  */
 export function createViewFollower({
   db,

@@ -81,7 +81,7 @@ test('an event that takes longer refuses its own append and is named; others tha
   expect(outcomes[1]).toMatchObject({
     reason: {
       code: 'EVOLVE_FAILED',
-      message: expect.stringMatching(/slow@1: its code took 5\d\d\d ms for 'Credited'.*Nothing was appended/),
+      message: expect.stringMatching(/slow@1: its code took \d{4,} ms for 'Credited'.*Nothing was appended/),
     },
   });
   expect(await runtime.db.query({ text: `select count(*)::int as events from refold.events` })).toEqual([
