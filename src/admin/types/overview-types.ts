@@ -189,8 +189,7 @@ Overview.implement({
     }),
     viewsBehind: t.field({
       type: ['String'],
-      description:
-        'Sentences about SQL views that do not show the version that answers yet, and why.',
+      description: 'Sentences about SQL views that do not show the version that answers yet, and why.',
       resolve: ({ viewsBehind }) => [...viewsBehind],
     }),
     appendsPerSecond: t.expose('appendsPerSecond', {
