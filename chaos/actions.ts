@@ -133,9 +133,6 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
       case 'activate':
       case 'roll back':
       case 'retire':
-      case 'move':
-      case 'cancel a move':
-      case 'retire a copy':
       case 'retry dead letters':
       case 'discard dead letters':
         return attempt(() => operate(action));

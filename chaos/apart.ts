@@ -7,16 +7,6 @@ export const apart = 'apart';
 /** Several partitions and owners, SQL over batches that are sent to the store, dead letters; what clients read after a write, and feeds. */
 const there: ReadonlySet<string> = new Set([sales, journal, totals, credits].map(({ name }) => name));
 
-/**
- * What operators move between the store and the database of the log. Not what one operation reads together with another read model, and not what
- * was healed by other code, which a copy that is built anew does not have.
- */
-const movable: ReadonlySet<string> = new Set([sales, journal, totals].map(({ name }) => name));
-
-export function canMove({ name }: { readonly name: string }): boolean {
-  return movable.has(name);
-}
-
 /** The version, in the store for which it is declared in a run. */
 export function inItsStore(projection: Projection): Projection {
   return there.has(projection.name) ? Object.freeze({ ...projection, store: apart }) : projection;

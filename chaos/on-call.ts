@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { RefoldError } from '../src/errors.ts';
-import { cancelMove } from '../src/runtime/moves/begin-move.ts';
 import { acceptRebuild, cancelRebuild, requestRebuild } from '../src/runtime/rebuilds/rebuild.ts';
 import { rebuildInPlace } from '../src/runtime/rebuilds/rebuild-in-place.ts';
 import type { EventLog } from '../src/store/event-log.ts';
@@ -44,12 +43,8 @@ export function startOnCall({ store, log, ledger, incidents }: OnCallOptions) {
     const rebuilds = await readRebuilds(store);
     for (const { name, version, error } of rebuilds)
       if (error?.code === 'HISTORY_CHANGED') await attempt(() => cancelRebuild(store, name, version, readSchema, by));
-    for (const { name, version, state, error, arrivingFrom } of await readRegistry(store)) {
+    for (const { name, version, state, error } of await readRegistry(store)) {
       if (error?.code !== 'HISTORY_CHANGED' || state === 'retired') continue;
-      if (arrivingFrom !== null) {
-        await attempt(() => cancelMove(store, { name, version }, readSchema, by));
-        continue;
-      }
       const held = rebuilds.find((one) => one.name === name && one.version === version)?.heldReason;
       if (held) await attempt(() => acceptRebuild(store, name, version, { ...by, reason: held }));
       const projection = inItsStore(projectionOf(name, version));

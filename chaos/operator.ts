@@ -1,7 +1,5 @@
 import { RefoldError } from '../src/index.ts';
 import { discardDeadLetters, listDeadLetters, retryDeadLetters } from '../src/runtime/dead-letters/dead-letters.ts';
-import { beginMove, cancelMove } from '../src/runtime/moves/begin-move.ts';
-import { retireCopy } from '../src/runtime/moves/retire-copy.ts';
 import { cancelRebuild, requestRebuild } from '../src/runtime/rebuilds/rebuild.ts';
 import { rebuildInPlace } from '../src/runtime/rebuilds/rebuild-in-place.ts';
 import { dropSnapshot, listSnapshots, takeSnapshot } from '../src/runtime/rebuilds/table-snapshots.ts';
@@ -10,11 +8,10 @@ import { lifecycleOfStores } from '../src/runtime/stores/steps-of-stores.ts';
 import type { TransitionReason } from '../src/runtime/versions/expect-version.ts';
 import { createLifecycle } from '../src/runtime/versions/lifecycle.ts';
 import { sqlStateOf } from '../src/store/postgres/database-errors.ts';
-import { inEachStore, type ReadStore } from '../src/store/read-store.ts';
-import { currentCopies } from '../src/store/registry/copies.ts';
+import { inEachStore } from '../src/store/read-store.ts';
 import { readRebuilds } from '../src/store/registry/rebuilds.ts';
 import { type RegisteredVersion, readRegistry } from '../src/store/registry/registry.ts';
-import { apart, canMove, inItsStore, operatedConfig } from './apart.ts';
+import { inItsStore, operatedConfig } from './apart.ts';
 import { credits, mendedCredits, projectionOf, versioned } from './domain.ts';
 import type { Action } from './plan.ts';
 import { isAway } from './traffic.ts';
@@ -33,9 +30,6 @@ export type Operation = Extract<
       | 'activate'
       | 'roll back'
       | 'retire'
-      | 'move'
-      | 'cancel a move'
-      | 'retire a copy'
       | 'retry dead letters'
       | 'discard dead letters';
   }
@@ -48,8 +42,6 @@ const readSchema = 'read_models';
 const by: TransitionReason = { actor: 'chaos', reason: 'to see what comes of it' };
 /** Short, to drop retired tables within the run. */
 const graceSeconds = 3;
-/** A promotion can lose the move, and not the end of the copy in the other database: operators wait until a standby has what they rely on. */
-const youngMoveMs = 5_000;
 
 /**
  * Performs an operation and returns a line about the result. `only`: the read model to rebuild or copy, instead of any.
@@ -62,7 +54,6 @@ export function createOperator(world: World, only?: string): (operation: Operati
   const lifecycle = lifecycleOfStores(stores.stores, stores.find, (store) =>
     createLifecycle(store.db, readSchema, config),
   );
-  const movesAt = new Map<string, number>();
   const dbOf = async ({ name, version }: VersionName) => (await stores.find.of(name, version)).db;
   const concerns = ({ name }: VersionName) => only === undefined || name === only;
   const declaredAs = ({ name, version }: VersionName) => inItsStore(projectionOf(name, version));
@@ -119,12 +110,6 @@ export function createOperator(world: World, only?: string): (operation: Operati
       }
       case 'retire':
         return retire(maintained);
-      case 'move':
-        return move(draw);
-      case 'cancel a move':
-        return cancel(draw);
-      case 'retire a copy':
-        return retireLeft(draw);
       case 'retry dead letters':
         return redeliver('retry', draw, operation.mended);
       case 'discard dead letters':
@@ -152,46 +137,6 @@ export function createOperator(world: World, only?: string): (operation: Operati
       if (names.includes(name) && version === lowest) await lifecycle.retire(name, version, by, graceSeconds);
     world.lowest = lowest + 1;
     return `version ${lowest} of ${names.join(' and ')}`;
-  }
-
-  async function move(draw: number): Promise<string> {
-    const current = currentCopies(await stores.find.copies());
-    const found = pick(
-      current.filter((one) => canMove(one) && one.state === 'active'),
-      draw,
-    );
-    const to = otherThan(found.store);
-    const moving = [{ projection: declaredAs(found), from: stores.stores.of(found) }];
-    movesAt.set(idOf(found), Date.now());
-    const built = await beginMove(moving, { to, readSchema, step: by });
-    return `${idOf(found)} → ${to.name}${built.length === 0 ? ', where its copy answers again' : ''}`;
-  }
-
-  async function cancel(draw: number): Promise<string> {
-    const arriving = (await stores.find.copies()).filter((one) => one.arrivingFrom !== null && one.state !== 'retired');
-    const found = pick(arriving, draw);
-    await cancelMove(stores.stores.of(found).db, found, readSchema, by);
-    return `${idOf(found)} stays in ${found.arrivingFrom}`;
-  }
-
-  async function retireLeft(draw: number): Promise<string> {
-    const copies = await stores.find.copies();
-    const current = currentCopies(copies);
-    const left = copies.filter(
-      (one) => canMove(one) && one.arrivingFrom === null && one.state !== 'retired' && !current.includes(one),
-    );
-    const found = pick(left, draw);
-    const { name, version } = found;
-    const arrivedAt = current.find((one) => one.name === name && one.version === version)?.stateChangedAt ?? '';
-    const movedAt = Math.max(Date.parse(arrivedAt), movesAt.get(idOf(found)) ?? 0);
-    if (Date.now() - movedAt < youngMoveMs) throw new NothingToDo();
-    const [store, now] = [stores.stores.of(found), otherThan(found.store)];
-    await retireCopy({ name, version, store, current: now, readSchema, graceSeconds }, by);
-    return `${idOf(found)} in ${store.name}`;
-  }
-
-  function otherThan(store: string): ReadStore {
-    return store === apart ? stores.stores.home : stores.stores.of({ store: apart });
   }
 
   /** Redelivers one letter's row, or all. The session's name shows the judges what was done. */

@@ -63,11 +63,6 @@ export type Action =
   | { readonly kind: 'activate'; readonly draw: number }
   | { readonly kind: 'roll back'; readonly draw: number }
   | { readonly kind: 'retire'; readonly draw: number }
-  /** A version moves between the database of the log and the read store: its copy there is built, or brought back. */
-  | { readonly kind: 'move'; readonly draw: number }
-  | { readonly kind: 'cancel a move'; readonly draw: number }
-  /** The copy that a move has left. */
-  | { readonly kind: 'retire a copy'; readonly draw: number }
   | { readonly kind: 'retry dead letters'; readonly draw: number; readonly mended: boolean }
   | { readonly kind: 'discard dead letters'; readonly draw: number }
   /** An append stays open for so long, then rolls back or commits late. */
@@ -122,9 +117,6 @@ const deck: Readonly<Record<ActionKind, number>> = {
   activate: 3,
   'roll back': 2,
   retire: 1,
-  move: 4,
-  'cancel a move': 1,
-  'retire a copy': 2,
   'retry dead letters': 3,
   'discard dead letters': 3,
   'append slowly': 3,
@@ -239,9 +231,6 @@ function drawn(kind: ActionKind, random: () => number): Action {
     case 'activate':
     case 'roll back':
     case 'retire':
-    case 'move':
-    case 'cancel a move':
-    case 'retire a copy':
     case 'discard dead letters':
       return { kind, draw };
   }

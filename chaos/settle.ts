@@ -82,21 +82,10 @@ async function unsettled({ db, stores, log, workers, gateways }: World): Promise
       ...status
         .filter((version) => version.position < horizon || version.state === 'building' || version.rebuild)
         .map(describe),
-      ...status.flatMap(({ name, version, copies }) =>
-        copies
-          .filter(({ arriving, position }) => arriving || position < horizon)
-          .map(
-            ({ store, state, position, arriving, heldReason, error }) =>
-              `the copy of ${name}@${version} in ${store}${arriving ? ', to which it moves,' : ''} is ${state} at ${position} of ${head}${heldReason ? `, held: ${heldReason}` : ''}${error ? `, its error: ${error.message}` : ''}`,
-          ),
-      ),
     ];
     const checkpoints = [
       ...reactors.map(({ name, checkpoint }) => [name, checkpoint] as const),
       ...status.map(({ name, version, position }) => [`${name}@${version}`, position] as const),
-      ...status.flatMap(({ name, version, copies }) =>
-        copies.map(({ store, position }) => [`${name}@${version} in ${store}`, position] as const),
-      ),
       ...status.map(
         ({ name, version, rebuild }) => [`${name}@${version}, rebuilt`, rebuild?.checkpoint ?? 0n] as const,
       ),

@@ -367,9 +367,7 @@ create table refold.projections (
   definition jsonb not null,
   generation integer not null default 1,
   declared_at timestamp with time zone not null default now(),
-  state_changed_at timestamp with time zone not null default now(),
-  arriving_from text,
-  moved_to text
+  state_changed_at timestamp with time zone not null default now()
 );
 
 alter table refold.projections add constraint projections_held_by_check CHECK ((held_by = ANY (ARRAY['operator'::text, 'breaking'::text, 'verification'::text, 'dead-letters'::text, 'partial'::text])));
@@ -415,10 +413,6 @@ comment on column refold.projections.generation is 'How many tables the version 
 comment on column refold.projections.declared_at is 'When a process first declared it.';
 
 comment on column refold.projections.state_changed_at is 'When it got its state.';
-
-comment on column refold.projections.arriving_from is 'The read store from which the version moves here; null unless this copy is still being built.';
-
-comment on column refold.projections.moved_to is 'The read store to which the version has moved from here, unless it came back.';
 
 create table refold.reactor_attempts (
   reactor text collate "C" not null,

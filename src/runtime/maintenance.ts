@@ -15,7 +15,6 @@ import { createGoLive } from './activation/go-live.ts';
 import type { EventSource } from './consumers/event-source.ts';
 import type { History } from './consumers/history.ts';
 import type { WorkMetrics } from './monitoring/work-metrics.ts';
-import { createArrivals } from './moves/arrivals.ts';
 import { createLostRows } from './ownership/lost-rows.ts';
 import type { ProcessDescription } from './ownership/presence.ts';
 import { createProjectionUnits } from './ownership/projection-units.ts';
@@ -30,7 +29,7 @@ import { createViewFollower } from './versions/follow-views.ts';
 import type { Lifecycle } from './versions/lifecycle.ts';
 import type { TableWatch } from './versions/table-watch.ts';
 import { dropTablesOutOfUse } from './versions/version-tables.ts';
-import type { StoreVersions } from './versions/versions.ts';
+import type { VersionView } from './versions/versions.ts';
 
 export interface MaintenanceOptions {
   readonly config: Config;
@@ -46,7 +45,7 @@ export interface MaintenanceOptions {
   readonly log: EventLog;
   readonly source: EventSource;
   readonly history: History;
-  readonly versions: StoreVersions;
+  readonly versions: VersionView;
   /** All stores, and the name of this one. */
   readonly stores: ReadStores;
   readonly store: string;
@@ -121,14 +120,12 @@ export function startMaintenance({
   const goLive = projections.some(({ mode }) => mode === 'inline')
     ? createGoLive({ ...checks, freeze: development })
     : undefined;
-  // Versions move between stores.
-  const arrivals = parts.stores.apart.length === 0 ? undefined : createArrivals(checks);
   const { audit } = config.runtime;
   const snapshotSchedule = createSnapshotSchedule(checks);
   const auditor = audit ? createAuditor({ ...checks, ...audit }) : undefined;
   return async () => {
     // Stop them in parallel: each finishes only what it has begun.
-    const periodic = [activator, viewFollower, goLive, arrivals, retention, auditor, snapshotSchedule];
+    const periodic = [activator, viewFollower, goLive, retention, auditor, snapshotSchedule];
     await Promise.all([worker.stop(), ...periodic.map((task) => task?.stop())]);
     await ownership.close();
   };

@@ -1,6 +1,5 @@
 import type { Config } from '../config/define-config.ts';
 import type { Maintained } from '../config/maintained.ts';
-import { defaultStore } from '../projections/projection/projection.ts';
 import { selfFeedingWarnings } from '../reactors/reaction-chains.ts';
 import { checkCitus } from '../store/citus/citus-check.ts';
 import { withdrawProcess } from '../store/ownership/processes.ts';
@@ -15,7 +14,7 @@ import { registerReactors } from './reactors/register-reactors.ts';
 import { type RegisterOptions, registerVersions } from './registration/register-versions.ts';
 import { checkLoggedNames } from './versions/undeclared-events.ts';
 
-export interface Registration extends Omit<RegisterOptions, 'declarations' | 'store' | 'knownStores' | 'described'> {
+export interface Registration extends Omit<RegisterOptions, 'declarations' | 'store' | 'described'> {
   readonly stores: ReadStores;
   /** The process that starts, and what it maintains of the declarations. */
   readonly process: DescribedProcess;
@@ -53,7 +52,7 @@ async function registerInStores(
   const undeclared = await checkLoggedNames(db, config.families);
   const warnings = [
     ...(undeclared === undefined ? [] : [undeclared]),
-    ...(await registerVersions({ ...registration, declarations: config, knownStores: storeNames(config) })),
+    ...(await registerVersions({ ...registration, declarations: config })),
     ...selfFeedingWarnings(config.reactors),
     ...(await connectionLimitWarnings(db, config.database)),
     ...(await registerReactors(db, config.reactors, actor)),
@@ -83,15 +82,11 @@ export async function explainStores({ apart }: ReadStores, readSchema: string, e
   throw error;
 }
 
-function storeNames({ readStores }: Config): readonly string[] {
-  return [defaultStore, ...Object.keys(readStores)];
-}
-
 /** Registers the versions of a store apart from the log. @returns warnings for the operator */
 export async function registerInStore(
   { name, db }: ReadStore,
   config: Config,
-  registration: Omit<RegisterOptions, 'db' | 'declarations' | 'store' | 'knownStores'>,
+  registration: Omit<RegisterOptions, 'db' | 'declarations' | 'store'>,
 ): Promise<string[]> {
   const { readSchema, notifications } = config.database;
   await checkServer(db, readSchema);
@@ -100,13 +95,7 @@ export async function registerInStore(
   await checkSessions(db, { sessions: notifications });
   const { maxConnections } = config.readStores[name] ?? config.database;
   return [
-    ...(await registerVersions({
-      ...registration,
-      db,
-      store: name,
-      declarations: config,
-      knownStores: storeNames(config),
-    })),
+    ...(await registerVersions({ ...registration, db, store: name, declarations: config })),
     ...(await connectionLimitWarnings(db, { maxConnections, notifications })),
   ];
 }

@@ -134,8 +134,8 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     await checkServer(db, readSchema);
     await checkSessions(db, { sessions });
     if (stores.apart.length > 0) {
-      const copies = createStoreFinder(stores, config).copies();
-      links.found(await copies.catch((error: unknown) => explainStores(stores, readSchema, error)));
+      const registered = createStoreFinder(stores, config).versions();
+      links.found(await registered.catch((error: unknown) => explainStores(stores, readSchema, error)));
     }
     const registration = { db, stores, readSchema, actor: owner, development, process, maintained };
     const { warnings, late } = await registerDeclarations(config, registration);
@@ -156,7 +156,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       onError: (error) => logger.warn({ err: error }, 'the registry could not be read; trying again'),
     });
     stops.push(() => versions.close());
-    versions.onChange(() => links.found(versions.copies()));
+    versions.onChange(() => links.found(versions.registries()));
 
     const positionsIn = new Map(
       [stores.home, ...stores.apart].map((store) => [

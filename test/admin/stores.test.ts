@@ -49,7 +49,7 @@ test('the versions of all stores are shown, each with its store and with what it
     versions {
       storesAway
       items { id store state position lagEvents { value isExact } table { name indexes { name } } runs { items { events } }
-        history { items { operation store } } deadLetters { value } copies { store } actions }
+        history { items { operation store } } deadLetters { value } actions }
     }
     overview {
       versionCount deadLetters { value }
@@ -72,7 +72,6 @@ test('the versions of all stores are shown, each with its store and with what it
     lagEvents: { value: 0, isExact: true },
     table: { name: 'balance_v2', indexes: expect.arrayContaining([{ name: expect.stringContaining('owner') }]) },
     history: { items: expect.arrayContaining([{ operation: 'ready → active', store: 'analytics' }]) },
-    copies: [],
     actions: expect.arrayContaining(['ROLLBACK', 'PAUSE', 'REBUILD', 'TAKE_SNAPSHOT']),
   });
   expect(shown.get('strict@1')).toMatchObject({ deadLetters: { value: 4 } });

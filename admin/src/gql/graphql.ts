@@ -62,6 +62,8 @@ export type ActionName =
 export type ActivateInput = {
   /** Also if clients of the version that answers would lose fields. */
   allowBreaking?: boolean | null | undefined;
+  /** Versions that become active with it, or none of them: those of related read models, in the same read store. */
+  along?: Array<string | number>;
   version: string | number;
 };
 
@@ -429,7 +431,7 @@ export type VersionDetailQueryVariables = Exact<{
 }>;
 
 
-export type VersionDetailQuery = { version: { startsAfter: string | null, eventsFolded: string, eventsSkipped: string, retries: string, missingIndexes: Array<string>, actions: Array<ActionName>, id: string, projection: string, number: number, store: string, state: VersionState, health: Health, isDeclared: boolean, answers: boolean, inline: string | null, unchecked: string | null, position: string, head: string, lag: string, lagSeconds: number, progress: number, eventsPerSecond: number, etaSeconds: number | null, owner: string | null, heldReason: string | null, copies: Array<{ store: string, position: string, isArriving: boolean, heldReason: string | null, error: { message: string } | null }>, retrying: { position: string, attempts: number, message: string, nextAt: string } | null, partitions: Array<{ number: number, processor: string, owner: string | null, position: string, lag: string, error: { message: string, at: string } | null }>, error: { message: string, at: string, code: string | null } | null, paused: { by: string, reason: string, since: string } | null, canary: { percent: number, header: string | null, headerValue: string | null, text: string, operations: number, errors: number, otherOperations: number, otherErrors: number } | null, shadow: { oneOf: number, startedAt: string, stoppedAt: string | null, same: number, different: number, failed: number, skipped: number, examples: Array<{ operation: string, path: string, times: number, older: string | null, newer: string | null, seenAt: string }> } | null, rebuild: { form: string, position: string, startedAtPosition: string, snapshot: string | null, progress: number, eventsPerSecond: number, etaSeconds: number | null, requestedBy: string, reason: string, owner: string | null, heldReason: string | null, error: { message: string, at: string } | null } | null, verification: { kind: string, endedAt: string, position: string, rowsCompared: string, differences: string, foundAt: string | null, samples: Array<{ key: string, kind: string, columns: Array<string> }> } | null, lagTrend: Array<{ at: string, lag: string }>, snapshots: Array<{ id: string, position: string, takenAt: string }>, lagEvents: { value: number, isExact: boolean }, deadLetters: { value: number, isExact: boolean } } | null };
+export type VersionDetailQuery = { version: { startsAfter: string | null, eventsFolded: string, eventsSkipped: string, retries: string, missingIndexes: Array<string>, actions: Array<ActionName>, id: string, projection: string, number: number, store: string, state: VersionState, health: Health, isDeclared: boolean, answers: boolean, inline: string | null, unchecked: string | null, position: string, head: string, lag: string, lagSeconds: number, progress: number, eventsPerSecond: number, etaSeconds: number | null, owner: string | null, heldReason: string | null, retrying: { position: string, attempts: number, message: string, nextAt: string } | null, partitions: Array<{ number: number, processor: string, owner: string | null, position: string, lag: string, error: { message: string, at: string } | null }>, error: { message: string, at: string, code: string | null } | null, paused: { by: string, reason: string, since: string } | null, canary: { percent: number, header: string | null, headerValue: string | null, text: string, operations: number, errors: number, otherOperations: number, otherErrors: number } | null, shadow: { oneOf: number, startedAt: string, stoppedAt: string | null, same: number, different: number, failed: number, skipped: number, examples: Array<{ operation: string, path: string, times: number, older: string | null, newer: string | null, seenAt: string }> } | null, rebuild: { form: string, position: string, startedAtPosition: string, snapshot: string | null, progress: number, eventsPerSecond: number, etaSeconds: number | null, requestedBy: string, reason: string, owner: string | null, heldReason: string | null, error: { message: string, at: string } | null } | null, verification: { kind: string, endedAt: string, position: string, rowsCompared: string, differences: string, foundAt: string | null, samples: Array<{ key: string, kind: string, columns: Array<string> }> } | null, lagTrend: Array<{ at: string, lag: string }>, snapshots: Array<{ id: string, position: string, takenAt: string }>, lagEvents: { value: number, isExact: boolean }, deadLetters: { value: number, isExact: boolean } } | null };
 
 export type VersionHistoryQueryVariables = Exact<{
   id: string | number;
@@ -1306,15 +1308,6 @@ export const VersionDetailDocument = new TypedDocumentString(`
     query VersionDetail($id: ID!) {
   version(id: $id) {
     ...VersionLine
-    copies {
-      store
-      position
-      isArriving
-      heldReason
-      error {
-        message
-      }
-    }
     startsAfter
     eventsFolded
     eventsSkipped

@@ -5,7 +5,7 @@ import { VersionDetailDocument, type VersionDetailQuery } from '../gql/graphql.t
 import { Ago, counted } from '../parts/format.tsx';
 import { HealthBadge, Notice } from '../parts/marks.tsx';
 import { Problem } from '../parts/problem.tsx';
-import { Copies, storeText } from '../parts/stores.tsx';
+import { storeText } from '../parts/stores.tsx';
 import { Loading } from '../parts/table.tsx';
 import { to } from '../router.ts';
 import { live } from '../server/overview.ts';
@@ -138,7 +138,6 @@ function Standing({ version }: { readonly version: VersionDetail }) {
           {error.message} (<Ago at={error.at} />) {error.code && <code>{error.code}</code>}
         </Notice>
       )}
-      <Copies version={version} />
       {heldReason && (
         <Notice tone="warn" title="Held.">
           {heldReason} <a href={to(['versions', version.id, 'rollout'])}>What changes for clients</a>

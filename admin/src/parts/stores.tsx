@@ -1,4 +1,4 @@
-import type { OverviewPartsFragment, VersionDetailQuery } from '../gql/graphql.ts';
+import type { OverviewPartsFragment } from '../gql/graphql.ts';
 import { number, Time } from './format.tsx';
 import { Notice } from './marks.tsx';
 
@@ -40,36 +40,5 @@ export function LastKnown({
         .join(', ')}
       .
     </p>
-  );
-}
-
-type Version = NonNullable<VersionDetailQuery['version']>;
-
-/** Where a version moves, and what its moves have left. */
-export function Copies({
-  version: { id, copies, head },
-}: {
-  readonly version: Pick<Version, 'id' | 'copies' | 'head'>;
-}) {
-  return (
-    <>
-      {copies.map(({ store, position, isArriving, heldReason, error }) => (
-        <Notice
-          key={store}
-          tone={error || heldReason ? 'warn' : 'info'}
-          title={isArriving ? `Moves to the read store ${store}.` : `Has a copy in the store ${store}.`}
-        >
-          {isArriving ? (
-            `It is at position ${number(position)} of ${number(head)} there. `
-          ) : (
-            <>
-              A move has left it. <code>{`refold retire ${id} --store ${store}`}</code> ends its maintenance.{' '}
-            </>
-          )}
-          {heldReason && `It does not take over: ${heldReason} `}
-          {error && `It has stopped: ${error.message}`}
-        </Notice>
-      ))}
-    </>
   );
 }

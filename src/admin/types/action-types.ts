@@ -47,6 +47,12 @@ const allowBreaking = 'Also if clients of the version that answers would lose fi
 const ActivateInput = builder.inputType('ActivateInput', {
   fields: (t) => ({
     version: t.id({ required: true }),
+    along: t.idList({
+      required: true,
+      defaultValue: [],
+      description:
+        'Versions that become active with it, or none of them: those of related read models, in the same read store.',
+    }),
     allowBreaking: t.boolean({ defaultValue: false, description: allowBreaking }),
   }),
 });

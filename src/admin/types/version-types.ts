@@ -9,7 +9,6 @@ import {
 import { uncheckedText } from '../../store/registry/inline-versions.ts';
 import { AuditPage } from './audit-types.ts';
 import { builder } from './builder.ts';
-import { Copy } from './copy-types.ts';
 import { usualDays } from './cursors.ts';
 import { Overview } from './overview-types.ts';
 import { Reactor } from './reactor-types.ts';
@@ -52,11 +51,6 @@ Version.implement({
       type: 'String',
       description: 'The read store that has it; `default` is the database of the log.',
       resolve: (one) => one.status.store,
-    }),
-    copies: t.field({
-      type: [Copy],
-      description: 'Its copies in other stores, while it moves.',
-      resolve: (one) => [...one.status.copies],
     }),
     state: t.field({ type: VersionState, resolve: (one) => one.status.state }),
     health: t.expose('health', { type: Health }),

@@ -15,13 +15,6 @@ interface Version {
   readonly id: string;
   readonly store: string;
   readonly head: string;
-  readonly copies: readonly {
-    readonly store: string;
-    readonly position: string;
-    readonly isArriving: boolean;
-    readonly heldReason: string | null;
-    readonly error: { readonly message: string } | null;
-  }[];
   readonly state: string;
   readonly health: string;
   readonly position: string;
@@ -67,7 +60,7 @@ const overviewQuery = `query Overview {
 const versionsQuery = `query Versions($after: String) {
   versions(first: 200, after: $after) {
     items {
-      id store head copies { store position isArriving heldReason error { message } }
+      id store head
       state health position lagEvents { value isExact } lagSeconds eventsPerSecond etaSeconds owner
       deadLetters { value isExact } heldReason unchecked error { message at } paused { by reason since } canary { text }
       rebuild { progress heldReason }
@@ -153,7 +146,7 @@ function versionsTable(versions: readonly Version[]): string {
 function notesOf(version: Version): string[] {
   const { id, error, paused, heldReason, canary, rebuild, deadLetters } = version;
   return [
-    ...storeLines(placed(version)),
+    ...storeLines(version),
     ...(paused ? [`${id} is paused since ${paused.since} by ${paused.by} (${paused.reason})`] : []),
     ...(heldReason ? [`${id} is held: ${heldReason}`] : []),
     ...(canary ? [`${id} is a canary: it answers ${canary.text}`] : []),
@@ -165,15 +158,6 @@ function notesOf(version: Version): string[] {
       : []),
     ...(error ? [`${id} stopped at ${error.at}: ${error.message}`] : []),
   ];
-}
-
-function placed({ id, store, head, copies }: Version): Parameters<typeof storeLines>[0] {
-  const shown = copies.map(({ isArriving, position, ...copy }) => ({
-    ...copy,
-    arriving: isArriving,
-    position: BigInt(position),
-  }));
-  return { id, store, head: BigInt(head), copies: shown };
 }
 
 function countText({ value, isExact }: Count): string {

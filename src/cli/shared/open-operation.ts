@@ -66,7 +66,7 @@ export async function openOperation(config: Config): Promise<Operation> {
     await checkSessions(db, { sessions });
     for (const store of stores.apart) await checkIfAvailable(store, readSchema);
     // Steps of a projection's versions look at all stores that hold some.
-    if (stores.apart.length > 0) await find.copies();
+    if (stores.apart.length > 0) await find.versions();
   } catch (error) {
     await close();
     throw error;

@@ -1,10 +1,9 @@
 import { defaultStore } from '../../projections/projection/projection.ts';
 import { type ReadStore, type ReadStores, readEachStore } from '../../store/read-store.ts';
-import { integer } from './format.ts';
 
 /** A store that is away must not be taken for one without versions. */
 export function storeAwayText(name: string): string {
-  return `The read store '${name}' does not respond: its versions are not listed, and their queries get DATABASE_UNAVAILABLE. Start its server, or correct readStores.${name}.url; they catch up by themselves. 'refold rebuild VERSION --store ANOTHER' moves a version that has a copy there.`;
+  return `The read store '${name}' does not respond: its versions are not listed, and their queries get DATABASE_UNAVAILABLE. Start its server, or correct readStores.${name}.url; they catch up by themselves. Without its versions, processes answer from older ones that are active in other stores.`;
 }
 
 /** Says on the error output that a list is not complete: programs read the list. */
@@ -23,31 +22,7 @@ export async function listOfStores<T>(
   return found.flat();
 }
 
-interface Placed {
-  readonly id: string;
-  readonly store: string;
-  readonly head: bigint;
-  readonly copies: readonly {
-    readonly store: string;
-    readonly position: bigint;
-    /** Whether the version moves to it. */
-    readonly arriving: boolean;
-    readonly heldReason: string | null;
-    readonly error: { readonly message: string } | null;
-  }[];
-}
-
-/** Where a version of another store than that of the log is, and its copies in others. */
-export function storeLines({ id, store, copies, head }: Placed): string[] {
-  const here = store === defaultStore ? [] : [`${id} is in the read store '${store}'`];
-  return [
-    ...here,
-    ...copies.map((copy) => {
-      const stopped = copy.error ? `; stopped: ${copy.error.message}` : '';
-      const held = copy.heldReason ? `; does not take over: ${copy.heldReason}` : '';
-      return copy.arriving
-        ? `${id} moves to the read store '${copy.store}': at position ${integer(copy.position)} of ${integer(head)}${stopped}${held}`
-        : `${id} has a copy in the store '${copy.store}', which a move has left: 'refold retire ${id} --store ${copy.store}' ends its maintenance, 'refold rebuild ${id} --store ${copy.store}' lets it answer again${stopped}`;
-    }),
-  ];
+/** Where a version of another store than that of the log is. */
+export function storeLines({ id, store }: { readonly id: string; readonly store: string }): string[] {
+  return store === defaultStore ? [] : [`${id} is in the read store '${store}'`];
 }

@@ -21,7 +21,6 @@ import { duration, integer, json } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
 import { reasonArgument } from '../shared/version-argument.ts';
-import { moveVersions } from './move-versions.ts';
 import { snapshotArgument } from './snapshot.ts';
 
 export const rebuild = defineCommand({
@@ -33,13 +32,8 @@ export const rebuild = defineCommand({
   args: {
     version: {
       type: 'positional',
-      description: 'Such as cart_summary@2; with --store also several, separated by commas, or all',
+      description: 'Such as cart_summary@2',
       required: true,
-    },
-    store: {
-      type: 'string',
-      description: 'Build it in another read store, which has it from then on',
-      valueHint: 'NAME',
     },
     'from-snapshot': {
       type: 'string',
@@ -78,11 +72,10 @@ export const rebuild = defineCommand({
         `${accept ? '--accept-dead-letters' : '--cancel'} applies to the running rebuild; it can't be combined with other options.`,
       );
     if (isRemote(args)) {
-      refuseOptions(args, 'wait', 'store');
+      refuseOptions(args, 'wait');
       return remoteRebuild(args);
     }
     const config = await loadConfig(args.config);
-    if (args.store !== undefined) return moveVersions(config, args.store, args);
     const projection = declaredVersion(config, args.version);
     const { id, name, version } = projection;
     const { readSchema } = config.database;

@@ -2,14 +2,12 @@ import { createInterface } from 'node:readline/promises';
 import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
 import { retirementOf } from '../../runtime/actions/retirement.ts';
-import { retireCopy } from '../../runtime/moves/retire-copy.ts';
 import { refused } from '../../runtime/versions/expect-version.ts';
 import { act } from '../remote/remote-action.ts';
 import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
-import { storeNamed } from '../shared/store-argument.ts';
 import { jsonArgument, parseVersionId, reasonArgument } from '../shared/version-argument.ts';
 
 export const retire = defineCommand({
@@ -17,11 +15,6 @@ export const retire = defineCommand({
   args: {
     version: { type: 'positional', description: 'Such as cart_summary@1', required: true },
     grace: { type: 'string', description: 'Hours until its table is dropped', default: '24', valueHint: 'HOURS' },
-    store: {
-      type: 'string',
-      description: 'Only the copy in this read store, which a move has left',
-      valueHint: 'NAME',
-    },
     force: { type: 'boolean', description: 'Also if it is the version that answers' },
     yes: {
       type: 'boolean',
@@ -39,19 +32,12 @@ export const retire = defineCommand({
     if (!(hours >= 0)) throw new RefoldError('INVALID_CONFIG', `--grace is a number of hours, found '${args.grace}'.`);
     if (isRemote(args)) {
       // The API's `force` covers both.
-      refuseOptions(args, 'yes', 'store');
+      refuseOptions(args, 'yes');
       return act(args, { retire: { version: args.version, graceHours: hours, force: args.force ?? false } });
     }
     const config = await loadConfig(args.config);
-    await withOperation(config, async ({ stores, find, dbOf, lifecycle, actor }) => {
+    await withOperation(config, async ({ dbOf, lifecycle, actor }) => {
       const step = { actor, reason: args.reason ?? 'retired by hand' };
-      if (args.store !== undefined) {
-        const store = storeNamed(stores, args.store);
-        const current = await find.of(name, version);
-        const { readSchema } = config.database;
-        const copy = { name, version, store, current, readSchema, graceSeconds: hours * 3600 };
-        return retireCopy(copy, step, args.yes === true);
-      }
       const { answering, losing, ending } = await retirementOf(await dbOf(name, version), name, version);
       if (answering !== null && !args.force)
         throw refused(name, version, `${answering} Use --force to retire it anyway.`);
@@ -60,10 +46,6 @@ export const retire = defineCommand({
       await lifecycle.retire(name, version, step, hours * 3600);
     });
     if (args.json) console.log(JSON.stringify({ name, version, state: 'retired', dropInHours: hours }));
-    else if (args.store !== undefined)
-      console.log(
-        `The copy of ${name}@${version} in '${args.store}' is retired; its table is dropped in ${hours} h. Declare the version in the store that it has moved to.`,
-      );
     else console.log(`${name}@${version} is retired; its table is dropped in ${hours} h. Remove its declaration.`);
   }),
 });

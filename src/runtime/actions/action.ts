@@ -42,7 +42,7 @@ export interface DeadLettersInput {
 
 /** Every action that operators can take, by name, with its input. */
 export interface ActionInputs {
-  readonly activate: OfVersion & { readonly allowBreaking: boolean };
+  readonly activate: OfVersion & { readonly along: readonly string[]; readonly allowBreaking: boolean };
   readonly rollback: { readonly projection: string };
   readonly retire: OfVersion & { readonly graceHours: number; readonly force: boolean };
   readonly rebuild: OfVersion & {

@@ -28,26 +28,29 @@ type Names = 'activate' | 'rollback' | 'retire' | 'pause' | 'resume';
 export const versionActions: ActionDefinitions<Names> = {
   activate: {
     right: 'activate',
-    async preview(services, { version: id, allowBreaking }) {
+    async preview(services, { version: id, along, allowBreaking }) {
       const { name, version } = versionName(id);
+      const options = { allowBreaking, along: along.map(versionName) };
+      const all = [id, ...along];
+      const names = [name, ...options.along.map((one) => one.name)];
       const refusal = await refusalOf(() =>
-        rehearsedLifecycleOf(services).activate(name, version, rehearsedStep, { allowBreaking }),
+        rehearsedLifecycleOf(services).activate(name, version, rehearsedStep, options),
       );
       const breaking = (refusal?.fields.breaking ?? []) as readonly string[]; // `refuseBreaking` sets it
       return {
         of: id,
-        summary: `Queries for '${name}' go to ${id} at once, in all processes that declare it.`,
-        details: [await answeringText(services.db, name), ...breaking],
+        summary: `Queries go to ${all.join(', ')} at once, in all processes that declare ${all.length === 1 ? 'it' : 'them'}.`,
+        details: [...(await Promise.all(names.map((one) => answeringText(services.db, one)))), ...breaking],
         warnings: allowBreaking ? ['Clients that use what it removes will fail.'] : [],
         refusal: refusal?.message ?? null,
         overcomeBy: breaking.length > 0 ? ['allowBreaking'] : [],
-        basis: await projectionBasis(services.db, name),
+        basis: await Promise.all(names.map((one) => projectionBasis(services.db, one))),
       };
     },
-    async run(services, { version: id, allowBreaking }, step) {
+    async run(services, { version: id, along, allowBreaking }, step) {
       const { name, version } = versionName(id);
-      await services.lifecycle.activate(name, version, step, { allowBreaking });
-      return { summary: `${id} is active.`, version: id };
+      await services.lifecycle.activate(name, version, step, { allowBreaking, along: along.map(versionName) });
+      return { summary: `${[id, ...along].join(', ')} ${along.length === 0 ? 'is' : 'are'} active.`, version: id };
     },
   },
   rollback: {

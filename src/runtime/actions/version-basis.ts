@@ -22,9 +22,8 @@ export async function projectionBasis(db: Queryable, name: string): Promise<unkn
 }
 
 function basisOf(entry: RegisteredVersion): unknown {
-  const { version, state, generation, tableName, paused, canary, shadow, movedTo, arrivingFrom } = entry;
-  const place = [generation, tableName, movedTo, arrivingFrom];
-  return [version, state, place, paused?.since ?? null, canary, shadow?.startedAt ?? null];
+  const { version, state, generation, tableName, paused, canary, shadow } = entry;
+  return [version, state, generation, tableName, paused?.since ?? null, canary, shadow?.startedAt ?? null];
 }
 
 /** The versions of a projection that are active, the lowest first, in all stores. @param db any store */

@@ -14,9 +14,9 @@ import {
 } from '../../store/browsing/browse-letters.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { type FoundInStores, readEachStore } from '../../store/read-store.ts';
-import { byVersion, currentCopies } from '../../store/registry/copies.ts';
+import { byVersion, storedOnce } from '../../store/registry/stored-once.ts';
 import { holdersOfValues } from '../dead-letters/value-holders.ts';
-import { copiesById } from '../versions/registries.ts';
+import { versionsById } from '../versions/registries.ts';
 import {
   type BoundedCount,
   boundedCount,
@@ -94,16 +94,13 @@ function placeAfter(letters: readonly InspectedLetter[]): LetterPlace | null {
   return last ? { of: last.source.of, after: last.number } : null;
 }
 
-/**
- * The versions and reactors that have dead letters, in all stores. Of a version that moves to another store, those of the copy that answers:
- * actions concern that one.
- */
+/** The versions and reactors that have dead letters, in all stores. */
 export async function letterSources({ stores, find }: Inspected, of?: string): Promise<FoundInStores<InspectedSource>> {
   const { found, away } = await readEachStore(stores, async ({ name: store, db }) =>
     (await readLetterSources(db, of)).map((source) => ({ ...source, store, db })),
   );
   if (stores.apart.length === 0) return { found: found.flat(), away };
-  const current = copiesById(currentCopies(await find.copies()));
+  const current = versionsById(storedOnce(await find.versions()));
   const sources = found.flat().filter((one) => one.isReactor || current.get(one.of)?.store === one.store);
   return { found: sources.toSorted(versionsFirst), away };
 }

@@ -7,12 +7,12 @@ import { type Lag, readLag, readLagWithin } from '../../store/processors/lag.ts'
 import { readThroughput, type Throughput } from '../../store/processors/runs.ts';
 import { type ReadStores, readEachStore } from '../../store/read-store.ts';
 import { type CanaryFigures, readCanaryFigures } from '../../store/registry/canaries.ts';
-import { byVersion, type Copy, currentCopies } from '../../store/registry/copies.ts';
 import type { UncheckedRule } from '../../store/registry/inline-versions.ts';
 import type { Pause } from '../../store/registry/pauses.ts';
 import { type Rebuild, readAllRebuilds } from '../../store/registry/rebuilds.ts';
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
 import { readShadowStandings, type ShadowStanding } from '../../store/registry/shadows.ts';
+import { storedOnce } from '../../store/registry/stored-once.ts';
 import { readVerifications, type StoredVerification } from '../../store/registry/verifications.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import type { ProcessorRetry } from '../../store/statements/stored-json.ts';
@@ -26,8 +26,6 @@ export interface VersionStatus {
   readonly version: number;
   /** The read store that has it. */
   readonly store: string;
-  /** Its copies in other stores, while it moves. */
-  readonly copies: readonly CopyStatus[];
   readonly state: VersionState;
   /** The position after which it begins, if its table is partial: it holds only later events. Null if it is whole. */
   readonly startsAfter: GlobalPosition | null;
@@ -89,18 +87,6 @@ export interface VersionStatus {
   readonly rebuild: Omit<Rebuild, 'name' | 'version' | 'tableName' | 'requestedAt'> | null;
 }
 
-/** A copy of a version beside the one that counts: one that is being built, or one that a move has left. */
-export interface CopyStatus {
-  readonly store: string;
-  readonly state: VersionState;
-  readonly position: GlobalPosition;
-  /** Whether the version moves to this copy. Otherwise it has moved away from it: `refold retire VERSION --store STORE` ends its maintenance. */
-  readonly arriving: boolean;
-  /** Why it does not take over by itself. */
-  readonly heldReason: string | null;
-  readonly error: VersionStatus['error'];
-}
-
 /** The state and progress of one partition of a version. */
 export interface PartitionStatus {
   readonly partition: number;
@@ -148,34 +134,21 @@ export async function readStatusOfStores(
 ): Promise<StatusOfStores> {
   const shares = stores.apart.length + 1;
   const share = bounds && { ...bounds, positions: Math.floor(bounds.positions / shares) };
-  const { found, away } = await readEachStore(stores, ({ name, db }) => readCopies(db, log, name, share));
-  const copies = found.flat();
-  // A version that has moved to a store which is away is missing, although the copy that it has left is known.
-  const current = currentCopies(copies)
-    .filter(({ movedTo }) => movedTo === null || !away.includes(movedTo))
-    .sort(byVersion);
-  return { versions: current.map(({ status }) => ({ ...status, copies: otherCopies(status, copies) })), away };
-}
-
-function otherCopies({ name, version, store }: VersionStatus, copies: readonly StatusOfCopy[]): CopyStatus[] {
-  const others = copies.filter(
-    ({ status }) => status.name === name && status.version === version && status.store !== store,
-  );
-  return others.flatMap(({ arrivingFrom, status: { state, position, heldReason, error, store: other } }) =>
-    state === 'retired' ? [] : [{ store: other, state, position, arriving: arrivingFrom !== null, heldReason, error }],
-  );
+  const { found, away } = await readEachStore(stores, ({ name, db }) => readStatusOf(db, log, name, share));
+  return { versions: storedOnce(found.flat()), away };
 }
 
 /** Returns all versions of the registry, ordered by name and version. @param bounds none: dead letters are counted exactly */
 export async function readStatus(db: Queryable, log: EventLog, bounds?: StatusBounds): Promise<VersionStatus[]> {
-  return (await readCopies(db, log, defaultStore, bounds)).map(({ status }) => status);
+  return readStatusOf(db, log, defaultStore, bounds);
 }
 
-interface StatusOfCopy extends Copy {
-  readonly status: VersionStatus;
-}
-
-async function readCopies(db: Queryable, log: EventLog, store: string, bounds?: StatusBounds): Promise<StatusOfCopy[]> {
+async function readStatusOf(
+  db: Queryable,
+  log: EventLog,
+  store: string,
+  bounds: StatusBounds | undefined,
+): Promise<VersionStatus[]> {
   const registered = await readRegistry(db);
   const rebuilds = await readAllRebuilds(db);
   const letters = await countDeadLetters(db, bounds?.letters ?? null);
@@ -191,7 +164,6 @@ async function readCopies(db: Queryable, log: EventLog, store: string, bounds?: 
     name: entry.name,
     version: entry.version,
     store,
-    copies: [],
     state: entry.state,
     startsAfter: entry.startsAfter === 0n ? null : entry.startsAfter,
     inline: entry.inline,
@@ -235,7 +207,7 @@ async function readCopies(db: Queryable, log: EventLog, store: string, bounds?: 
     ),
     rebuild: rebuilds.find(({ name, version }) => name === entry.name && version === entry.version) ?? null,
   });
-  return registered.map((entry) => ({ ...entry, status: statusOf(entry) }));
+  return registered.map(statusOf);
 }
 
 function figuresOf(

@@ -27,16 +27,13 @@ export function registerStoreMetrics(
   });
   new Gauge({
     name: 'refold_version_in_store',
-    help: '1 for the read store that has the version, 0 for one with another copy of it, which a move builds or has left.',
+    help: '1 for the read store that has the version.',
     labelNames: ['projection', 'version', 'store'],
     registers: [registry],
     async collect() {
       this.reset();
-      for (const { name, version, store, copies } of await status()) {
-        const labels = { projection: name, version: String(version) };
-        this.set({ ...labels, store }, 1);
-        for (const copy of copies) this.set({ ...labels, store: copy.store }, 0);
-      }
+      for (const { name, version, store } of await status())
+        this.set({ projection: name, version: String(version), store }, 1);
     },
   });
 }

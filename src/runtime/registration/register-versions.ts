@@ -8,11 +8,11 @@ import { forgetLeftOut } from '../../store/processors/left-out.ts';
 import { changePartitions } from '../../store/processors/partitions.ts';
 import { retryStopped } from '../../store/processors/stopped-processors.ts';
 import { answering } from '../../store/registry/all-registries.ts';
-import { currentCopies } from '../../store/registry/copies.ts';
 import { readDefinitions, resetVersion, updateDefinitions } from '../../store/registry/declared-versions.ts';
 import { becomeLiveIfEmpty, declareInline, forgetInline, keepFromLive } from '../../store/registry/inline-versions.ts';
 import { deleteRebuild } from '../../store/registry/rebuilds.ts';
 import { lockRegistry, type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
+import { storedOnce } from '../../store/registry/stored-once.ts';
 import { recordTransition } from '../../store/registry/transitions.ts';
 import { forgetDifferences } from '../../store/registry/verifications.ts';
 import { registryLockKey } from '../../store/server/lock-keys.ts';
@@ -25,13 +25,7 @@ import { deleteTableSnapshotsOf } from '../../store/tables/table-snapshots.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { expectVersion } from '../versions/expect-version.ts';
 import { leaveInline } from '../versions/leave-inline.ts';
-import {
-  elsewhereText,
-  expectFound,
-  expectKnownStore,
-  inlineElsewhere,
-  withOtherStores,
-} from '../versions/registries.ts';
+import { elsewhereText, inlineElsewhere, withOtherStores } from '../versions/registries.ts';
 import { unreadNames } from '../versions/undeclared-events.ts';
 import { createVersionTables, leaveTable } from '../versions/version-tables.ts';
 import { announceStart, type StartingProcess } from './announce-start.ts';
@@ -42,8 +36,6 @@ export interface RegisterOptions {
   readonly db: Database;
   /** The name of its store. Versions of other stores are not registered in it. @default 'default' */
   readonly store?: string;
-  /** All stores that are configured. @default those that declarations name */
-  readonly knownStores?: readonly string[];
   readonly readSchema: string;
   readonly declarations: SchemaDeclarations;
   readonly actor: string;
@@ -94,7 +86,7 @@ function isEdited(projection: Projection, known: RegisteredVersion): boolean {
   return known.tableFingerprint !== projection.tableFingerprint || known.codeFingerprint !== projection.codeFingerprint;
 }
 
-/** The versions that are declared in this store, and those that are in it because they have moved, or are about to. */
+/** The versions that are declared in this store, and those that are in it although another one is declared. */
 function ownProjections(
   { store = defaultStore, declarations }: RegisterOptions,
   registered: readonly RegisteredVersion[],
@@ -111,16 +103,14 @@ function register(options: RegisterOptions): Promise<string[]> {
     await announceStart(tx, readSchema, described);
     await createReadSchema(tx, readSchema);
     const registered = await readRegistry(tx);
-    const all = await withOtherStores(tx, registered);
-    const current = currentCopies(all.versions);
+    const all = storedOnce(await withOtherStores(tx, registered));
     const names = new Set(registered.map(({ name }) => name));
-    const named = current.filter(({ name }) => names.has(name));
+    const named = all.filter(({ name }) => names.has(name));
     const warnings = removedVersions(named, declarations.projections);
     warnings.push(...(await endingRules(tx, registered, declarations.projections)));
     const placed = ownProjections(options, registered).map((projection) =>
-      placeOf(options, projection, registered, current),
+      placeOf(options, projection, registered, all),
     );
-    for (const { projection, known } of placed) if (known) expectFound(projection, known, all);
     warnings.push(...placed.flatMap(({ warning }) => warning ?? []));
     const own = placed.filter(({ isHere }) => isHere);
     const isNew = own.flatMap(({ projection, known }) => (known ? [] : [projection]));
@@ -161,22 +151,17 @@ interface Placed {
   readonly warning?: string;
 }
 
-/** @param current the copy of each version that counts, in any store. @throws RefoldError `PROJECTION_CHANGED` */
+/** @param all the versions of all stores. @throws RefoldError `PROJECTION_CHANGED` */
 function placeOf(
-  {
-    store = defaultStore,
-    declarations,
-    knownStores = declarations.projections.map((one) => one.store),
-  }: RegisterOptions,
+  { store = defaultStore }: RegisterOptions,
   projection: Projection,
   registered: readonly RegisteredVersion[],
-  current: readonly RegisteredVersion[],
+  all: readonly RegisteredVersion[],
 ): Placed {
   const known = knownOf(registered, projection);
-  if (known?.state === 'retired') expectKnownStore(projection, known, knownStores);
   if (projection.mode === 'inline' && store !== defaultStore) throw inlineElsewhere(projection, store);
   const elsewhere = knownOf(
-    current.filter((entry) => entry !== known),
+    all.filter((entry) => entry !== known),
     projection,
   );
   if (!elsewhere || elsewhere.state === 'retired') return { projection, known, isHere: true };

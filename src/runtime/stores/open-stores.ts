@@ -15,26 +15,23 @@ export interface StoreLinks {
   connect(stores: ReadonlyMap<string, Queryable>): void;
   /** Replaces the declared versions. */
   declare(projections: readonly Projection[]): void;
-  /** Replaces what is known of the copies of versions. */
-  found(copies: readonly FoundCopy[]): void;
+  /** Replaces the versions that registries contain. */
+  found(versions: readonly FoundVersion[]): void;
 }
 
-/** A copy of a version that a registry contains. */
-export interface FoundCopy {
+/** A version that a registry contains. */
+export interface FoundVersion {
   readonly name: string;
   readonly store: string;
-  readonly movedTo: string | null;
 }
 
 export function createStoreLinks(declared: readonly Projection[], stores: CheckedReadStores): StoreLinks {
   let projections = declared;
-  let copies: readonly FoundCopy[] = [];
+  let registered: readonly FoundVersion[] = [];
   let databases: ReadonlyMap<string, Queryable> = new Map();
 
   function storesOf(own: string, name: string): readonly Queryable[] {
-    const declaredIn = projections.flatMap((one) => (one.name === name ? [one.store] : []));
-    const foundIn = copies.flatMap((one) => (one.name === name ? [one.store, one.movedTo ?? one.store] : []));
-    const others = new Set([...declaredIn, ...foundIn]);
+    const others = new Set([...projections, ...registered].flatMap((one) => (one.name === name ? [one.store] : [])));
     others.delete(own);
     return [...others].flatMap((store) => databases.get(store) ?? []);
   }
@@ -55,7 +52,7 @@ export function createStoreLinks(declared: readonly Projection[], stores: Checke
       projections = next;
     },
     found(given) {
-      copies = given;
+      registered = given;
     },
   };
 }

@@ -1,8 +1,8 @@
 import { RefoldError } from '../../errors.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import { type ReadStore, type ReadStores, readEachStore } from '../../store/read-store.ts';
-import { currentCopies } from '../../store/registry/copies.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
+import { storedOnce } from '../../store/registry/stored-once.ts';
 import type { Lifecycle } from '../versions/lifecycle.ts';
 import type { StoredVersion } from '../versions/registries.ts';
 
@@ -12,8 +12,8 @@ export interface StoreFinder {
    * log, which says that nobody knows the version.
    */
   of(name: string, version: number): Promise<ReadStore>;
-  /** All copies of all versions, in the stores that respond. */
-  copies(): Promise<readonly StoredVersion[]>;
+  /** All versions of the stores that respond. */
+  versions(): Promise<readonly StoredVersion[]>;
 }
 
 /** What an application declares. In development it may be replaced, so it is read each time. */
@@ -21,33 +21,29 @@ interface Declared {
   readonly projections: readonly { readonly name: string; readonly version: number; readonly store: string }[];
 }
 
-/** @param onFound receives the copies whenever they are read */
+/** @param onFound receives the versions whenever they are read */
 export function createStoreFinder(
   stores: ReadStores,
   declared: Declared,
-  onFound: (copies: readonly StoredVersion[]) => void = () => {},
+  onFound: (versions: readonly StoredVersion[]) => void = () => {},
 ): StoreFinder {
-  async function read(): Promise<{ copies: readonly StoredVersion[]; away: ReadonlySet<string> }> {
+  async function read(): Promise<{ versions: readonly StoredVersion[]; away: ReadonlySet<string> }> {
     const { found, away } = await readEachStore(stores, async ({ name: store, db }) =>
       (await readRegistry(db)).map((entry): StoredVersion => ({ ...entry, store })),
     );
-    const copies = found.flat();
-    onFound(copies);
-    return { copies, away: new Set(away) };
+    const versions = found.flat();
+    onFound(versions);
+    return { versions, away: new Set(away) };
   }
 
   return {
     async of(name, version) {
       if (stores.apart.length === 0) return stores.home;
-      const { copies, away } = await read();
-      const own = copies.filter(isVersion(name, version));
-      const { store: declaredIn } = declared.projections.find(isVersion(name, version)) ?? {};
-      const [found] = currentCopies(own);
-      const hidden = found?.movedTo ?? (found ? undefined : declaredIn);
-      if (hidden !== undefined && away.has(hidden)) return stores.of({ store: hidden });
-      return found ? stores.of(found) : stores.of({ store: declaredIn ?? stores.home.name });
+      const { versions } = await read();
+      const found = storedOnce(versions).find(isVersion(name, version));
+      return stores.of(found ?? declared.projections.find(isVersion(name, version)) ?? { store: stores.home.name });
     },
-    copies: async () => (await read()).copies,
+    versions: async () => (await read()).versions,
   };
 }
 
@@ -83,8 +79,8 @@ export function lifecycleOfStores(
 
   /** The store with the highest version of a projection that is in the wanted condition; the one of the log if there is none. */
   async function storeWith(name: string, isWanted: (entry: StoredVersion) => boolean): Promise<ReadStore> {
-    const versions = currentCopies(await find.copies()).filter((entry) => entry.name === name && isWanted(entry));
-    const [highest] = versions.toSorted((a, b) => b.version - a.version);
+    const versions = storedOnce(await find.versions());
+    const highest = versions.findLast((entry) => entry.name === name && isWanted(entry));
     return highest ? stores.of(highest) : stores.home;
   }
 
@@ -92,16 +88,24 @@ export function lifecycleOfStores(
     caughtUp: (projection, ...given) => of(stores.of(projection)).caughtUp(projection, ...given),
     becomeActive: (projection, step) => of(stores.of(projection)).becomeActive(projection, step),
     hold: (projection, ...given) => of(stores.of(projection)).hold(projection, ...given),
-    activate: async (name, version, ...given) => (await ofVersion(name, version)).activate(name, version, ...given),
+    async activate(name, version, step, options = {}) {
+      const store = await find.of(name, version);
+      for (const other of options.along ?? []) {
+        const otherStore = await find.of(other.name, other.version);
+        if (otherStore.name !== store.name)
+          throw new RefoldError(
+            'INVALID_TRANSITION',
+            `${name}@${version} is in the store '${store.name}' and ${other.name}@${other.version} in '${otherStore.name}': only versions of one store become active together. Activate those of each store on their own.`,
+          );
+      }
+      await of(store).activate(name, version, step, options);
+    },
     rollback: async (name, step) => of(await storeWith(name, ({ state }) => state === 'active')).rollback(name, step),
     async retire(name, version, ...given) {
-      const current = await find.of(name, version);
-      // Copies that a move has left, or that it builds.
-      const others = (await find.copies()).filter(
-        (one) => one.name === name && one.version === version && one.state !== 'retired' && one.store !== current.name,
-      );
-      for (const copy of others) await of(stores.of(copy)).retire(name, version, ...given);
-      await of(current).retire(name, version, ...given);
+      // More than one if it was declared in another store while the first one did not respond; see `storedOnce`.
+      const all = (await find.versions()).filter((one) => isVersion(name, version)(one) && one.state !== 'retired');
+      const holders = all.length > 0 ? all.map(stores.of) : [await find.of(name, version)];
+      for (const store of holders) await of(store).retire(name, version, ...given);
     },
     startCanary: async (name, version, ...given) =>
       (await ofVersion(name, version)).startCanary(name, version, ...given),

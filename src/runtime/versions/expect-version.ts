@@ -14,6 +14,8 @@ export interface TransitionReason {
 export interface ActivateOptions {
   /** Also activates if clients of the version that answers would lose fields, arguments or types. @default false */
   readonly allowBreaking?: boolean;
+  /** Versions of the same store that become active in the same transaction, or none of them. */
+  readonly along?: readonly { readonly name: string; readonly version: number }[];
 }
 
 /** Returns a version of the registry, locked. @throws RefoldError `INVALID_TRANSITION` */

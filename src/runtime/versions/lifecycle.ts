@@ -11,6 +11,7 @@ import { recordCode } from '../../store/registry/declared-versions.ts';
 import { forgetInline } from '../../store/registry/inline-versions.ts';
 import { deleteRebuild, type EndedRebuild, readEventsFolded } from '../../store/registry/rebuilds.ts';
 import { readVersion } from '../../store/registry/registry.ts';
+import { byVersion } from '../../store/registry/stored-once.ts';
 import { type HeldBy, recordTransition } from '../../store/registry/transitions.ts';
 import { readVersionStatus } from '../../store/registry/version-positions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
@@ -82,11 +83,9 @@ export async function completeVersion(
   declarations: SchemaDeclarations | null,
 ): Promise<VersionState> {
   const { name, version, activation } = projection;
-  const { state, heldReason, pausedAt, arrivingFrom } = await expectVersion(tx, name, version);
+  const { state, heldReason, pausedAt } = await expectVersion(tx, name, version);
   if (state !== 'building' || pausedAt !== null) return state;
   await recordTransition(tx, { name, version, from: 'building', to: 'ready', heldReason, ...step });
-  // It takes over together with the others that move to this store.
-  if (arrivingFrom !== null) return 'ready';
   // Without clients there are no queries to compare.
   const waits = waitsForMore(declarations ? activation : { ...activation, shadow: null });
   if (activation.by === 'manual' || heldReason !== null || waits) return 'ready';
@@ -186,6 +185,29 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
       : completeVersion(tx, readSchema, projection, { actor, reason: 'caught up' }, declarations);
   }
 
+  async function activateReady(
+    tx: Queryable,
+    { name, version }: Pick<Projection, 'name' | 'version'>,
+    step: TransitionReason,
+    allowBreaking: boolean,
+  ): Promise<void> {
+    const { state, ...found } = await expectVersion(tx, name, version);
+    switch (state) {
+      case 'ready':
+        refusePaused(name, version, found);
+        if (!allowBreaking) await refuseBreaking(tx, declarations, name, version);
+        return setActive(tx, readSchema, name, version, step);
+      case 'active':
+        throw refused(name, version, `is active already.`);
+      case 'building':
+        throw refused(name, version, `is still building; 'refold status' shows how far it is.`);
+      case 'failed':
+        throw refused(name, version, `has failed; 'refold status' says why. It continues when the cause is fixed.`);
+      case 'retired':
+        throw refused(name, version, `is retired; declare the next version instead.`);
+    }
+  }
+
   return {
     async caughtUp(projection, actor, build) {
       const { db: owned, claim } = build;
@@ -213,23 +235,11 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
         await recordTransition(tx, { name, version, from: 'ready', to: 'ready', ...held, ...step });
       });
     },
-    async activate(name, version, step, { allowBreaking = false } = {}) {
+    async activate(name, version, step, { allowBreaking = false, along = [] } = {}) {
       await db.transaction(async (tx) => {
-        const { state, ...found } = await expectVersion(tx, name, version);
-        switch (state) {
-          case 'ready':
-            refusePaused(name, version, found);
-            if (!allowBreaking) await refuseBreaking(tx, declarations, name, version);
-            return setActive(tx, readSchema, name, version, step);
-          case 'active':
-            throw refused(name, version, `is active already.`);
-          case 'building':
-            throw refused(name, version, `is still building; 'refold status' shows how far it is.`);
-          case 'failed':
-            throw refused(name, version, `has failed; 'refold status' says why. It continues when the cause is fixed.`);
-          case 'retired':
-            throw refused(name, version, `is retired; declare the next version instead.`);
-        }
+        // In one order, because each is locked to the end.
+        for (const one of [{ name, version }, ...along].toSorted(byVersion))
+          await activateReady(tx, one, step, allowBreaking);
       });
     },
     ...createCanarySteps(db, declarations),
@@ -264,29 +274,20 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
         return { from, to };
       }),
     async retire(name, version, step, graceSeconds = 86_400) {
-      await db.transaction((tx) => retireVersion(tx, readSchema, { name, version }, step, graceSeconds));
+      await db.transaction(async (tx) => {
+        const { state, tableName } = await expectVersion(tx, name, version);
+        if (state === 'retired') throw refused(name, version, 'is retired already.');
+        await forgetInline(tx, name, version);
+        await deleteCanary(tx, name, version);
+        await recordTransition(tx, { name, version, from: state, to: 'retired', heldReason: null, ...step });
+        await pointViews(tx, readSchema, [name]);
+        await dropLater(tx, readSchema, tableName, graceSeconds);
+        const rebuild = await deleteRebuild(tx, name, version);
+        if (rebuild && rebuild.tableName !== tableName) await dropLater(tx, readSchema, rebuild.tableName, 0);
+        await deleteTableSnapshotsOf(tx, name, version);
+      });
     },
   };
-}
-
-/** Retires a version within a transaction. */
-export async function retireVersion(
-  tx: Queryable,
-  readSchema: string,
-  { name, version }: { readonly name: string; readonly version: number },
-  step: TransitionReason,
-  graceSeconds: number,
-): Promise<void> {
-  const { state, tableName } = await expectVersion(tx, name, version);
-  if (state === 'retired') throw refused(name, version, 'is retired already.');
-  await forgetInline(tx, name, version);
-  await deleteCanary(tx, name, version);
-  await recordTransition(tx, { name, version, from: state, to: 'retired', heldReason: null, ...step });
-  await pointViews(tx, readSchema, [name]);
-  await dropLater(tx, readSchema, tableName, graceSeconds);
-  const rebuild = await deleteRebuild(tx, name, version);
-  if (rebuild && rebuild.tableName !== tableName) await dropLater(tx, readSchema, rebuild.tableName, 0);
-  await deleteTableSnapshotsOf(tx, name, version);
 }
 
 /** Whether every partition has folded the log up to a position, and none is stopped. */

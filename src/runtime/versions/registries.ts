@@ -1,5 +1,5 @@
 import { RefoldError } from '../../errors.ts';
-import { defaultStore, type Projection } from '../../projections/projection/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
 import { readMarkedRegistry, readRegistryMark } from '../../store/registry/registry-mark.ts';
@@ -12,7 +12,7 @@ export interface RegistrySource {
   readonly db: Queryable;
 }
 
-/** A copy of a version, and the store that has it. */
+/** A version, and the store that has it. */
 export interface StoredVersion extends RegisteredVersion {
   readonly store: string;
 }
@@ -29,8 +29,8 @@ export interface Registries {
    * @throws the error of the first store, which is in the database of the log
    */
   read(): Promise<void>;
-  /** All copies of all versions. The same array as long as no registry differs but in what batches write. */
-  copies(): readonly StoredVersion[];
+  /** The versions of all stores. The same array as long as no registry differs but in what batches write. */
+  versions(): readonly StoredVersion[];
   /** The stores whose registry was never read. */
   unread(): ReadonlySet<string>;
 }
@@ -42,14 +42,14 @@ export function createRegistries(
   onError: (error: unknown) => void,
 ): Registries {
   const last = new Map<string, { readonly mark: string; readonly versions: readonly RegisteredVersion[] }>();
-  let copies: readonly StoredVersion[] | undefined;
+  let versions: readonly StoredVersion[] | undefined;
   const silent = new Set<string>();
   const reading = new Map<string, Promise<void>>();
 
   async function readIfChanged({ name, db }: RegistrySource): Promise<void> {
     if (last.get(name)?.mark === (await readRegistryMark(db))) return;
     last.set(name, await readMarkedRegistry(db));
-    copies = undefined;
+    versions = undefined;
   }
 
   async function readApart(store: RegistrySource): Promise<void> {
@@ -93,9 +93,9 @@ export function createRegistries(
       await readIfChanged(home);
       await Promise.all(others);
     },
-    copies() {
-      copies ??= [...last].flatMap(([store, { versions }]) => versions.map((entry) => ({ ...entry, store })));
-      return copies;
+    versions() {
+      versions ??= [...last].flatMap(([store, read]) => read.versions.map((entry) => ({ ...entry, store })));
+      return versions;
     },
     unread: () => new Set(apart.map(({ name }) => name).filter((name) => !last.has(name))),
   };
@@ -105,72 +105,37 @@ export function createRegistries(
 export async function withOtherStores(
   tx: Queryable,
   registered: readonly RegisteredVersion[],
-): Promise<{ readonly versions: readonly RegisteredVersion[]; readonly isComplete: boolean }> {
+): Promise<readonly RegisteredVersion[]> {
   const others = await Promise.all((tx.elsewhere?.others() ?? []).map(registryIfAvailable));
-  const versions = [...registered, ...others.flatMap((other) => other ?? [])];
-  return { versions, isComplete: !others.includes(undefined) };
+  return [...registered, ...others.flat()];
 }
 
 /** A version stays in the store where its rows are, whatever is declared. Returns what to tell the operator. */
 export function elsewhereText({ id, store }: Projection): string {
-  return `${id} is declared in the store '${store}', and its rows are in another one. They answer from there. After a move, declare the store that it went to; 'refold rebuild ${id} --store ${store}' moves it to the one that is declared.`;
+  return `${id} is declared in the store '${store}', and its rows are in another one. They answer from there. Declare that store, or declare the next version in '${store}'.`;
 }
 
 export function inlineElsewhere({ id, name, version }: Projection, store: string): RefoldError {
   return new RefoldError(
     'PROJECTION_CHANGED',
-    `${id}: mode 'inline' needs its rows in the database of the log, and they are in the read store '${store}'. 'refold rebuild ${id} --store ${defaultStore}' moves them.`,
+    `${id}: mode 'inline' needs its rows in the database of the log, and they are in the read store '${store}'. Declare it as ${name}@${version + 1}.`,
     { name, version },
   );
 }
 
-/** @throws RefoldError `PROJECTION_CHANGED` if the version has moved to a store that is not configured here */
-export function expectKnownStore(
-  { id, name, version }: Projection,
-  { movedTo }: Pick<RegisteredVersion, 'movedTo'>,
-  knownStores: readonly string[],
-): void {
-  if (movedTo === null || knownStores.includes(movedTo)) return;
-  throw new RefoldError(
-    'PROJECTION_CHANGED',
-    `${id} has moved to the read store '${movedTo}', which this configuration does not have. Add it to 'readStores'.`,
-    { name, version },
-  );
-}
-
-/** @throws RefoldError `PROJECTION_CHANGED` if the version has moved to another store, and none has it: the URL may be that of another database */
-export function expectFound(
-  { id, name, version }: Projection,
-  known: RegisteredVersion,
-  { versions, isComplete }: Awaited<ReturnType<typeof withOtherStores>>,
-): void {
-  const isElsewhere = versions.some((one) => one !== known && one.name === name && one.version === version);
-  if (known.state !== 'retired' || known.movedTo === null || isElsewhere || !isComplete) return;
-  throw new RefoldError(
-    'PROJECTION_CHANGED',
-    `${id} has moved to the read store '${known.movedTo}', and the database that is configured for it does not have the version. Correct its URL in 'readStores', or restore that database.`,
-    { name, version },
-  );
-}
-
-/** Undefined for a store that does not respond. */
-function registryIfAvailable(store: Queryable): Promise<readonly RegisteredVersion[] | undefined> {
+/** Empty for a store that does not respond. */
+function registryIfAvailable(store: Queryable): Promise<readonly RegisteredVersion[]> {
   return readRegistry(store).catch((error: unknown) => {
-    if (isOutage(error)) return undefined;
+    if (isOutage(error)) return [];
     throw error;
   });
 }
 
-/** Copies of versions, by ids such as `cart_summary@2`. */
-export type CopiesById = ReadonlyMap<string, StoredVersion>;
+/** By ids such as `cart_summary@2`. */
+export type VersionsById = ReadonlyMap<string, StoredVersion>;
 
-export function copiesById(copies: readonly StoredVersion[]): CopiesById {
-  return new Map(copies.map((copy) => [`${copy.name}@${copy.version}`, copy]));
-}
-
-/** Where the rows of a version are. The store to which it has moved may not have been read yet. */
-function storeOf({ state, store, movedTo }: StoredVersion): string {
-  return state === 'retired' && movedTo !== null ? movedTo : store;
+export function versionsById(versions: readonly StoredVersion[]): VersionsById {
+  return new Map(versions.map((one) => [`${one.name}@${one.version}`, one]));
 }
 
 /**
@@ -180,11 +145,11 @@ function storeOf({ state, store, movedTo }: StoredVersion): string {
 export function createStoredVersions() {
   const known = new WeakMap<Projection, Map<string, Projection>>();
   const origins = new WeakMap<Projection, Projection>();
-  return (registered: CopiesById, projection: Projection): Projection => {
+  return (registered: VersionsById, projection: Projection): Projection => {
     const declared = origins.get(projection) ?? projection;
     const found = registered.get(declared.id);
     const { tableName, generation } = found ?? { tableName: declared.tableName, generation: 1 };
-    const store = found ? storeOf(found) : declared.store;
+    const { store } = found ?? declared;
     const place = `${store} ${tableName} ${generation}`;
     const places = known.get(declared) ?? new Map<string, Projection>();
     const version = places.get(place) ?? Object.freeze({ ...declared, store, tableName });

@@ -9,17 +9,17 @@ import type {
   VersionMap,
   VersionState,
 } from '../../projections/projection/version-map.ts';
-import { byVersion, currentCopies } from '../../store/registry/copies.ts';
 import { uncheckedText } from '../../store/registry/inline-versions.ts';
+import { storedOnce } from '../../store/registry/stored-once.ts';
 import { registryChannel } from '../../store/registry/transitions.ts';
 import { createSharedRun } from '../scheduling/shared-run.ts';
 import {
-  type CopiesById,
-  copiesById,
   createRegistries,
   createStoredVersions,
   type RegistrySource,
   type StoredVersion,
+  type VersionsById,
+  versionsById,
 } from './registries.ts';
 
 /** Versions as this process knows them. */
@@ -50,18 +50,12 @@ export interface VersionView {
   refresh(): Promise<void>;
 }
 
-/** The versions as the registry of one store has them: the copies that are in it. */
-export interface StoreVersions extends VersionView {
-  /** The copies that are built here, to take over from those of another store. */
-  arrivals(): readonly StoredVersion[];
-}
-
-/** The versions of all stores, kept current. Of a version with copies in several stores, it is the copy that counts. */
+/** The versions of all stores, kept current. */
 export interface Versions extends VersionView {
-  /** All copies of all versions, as last read. */
-  copies(): readonly StoredVersion[];
-  /** The copies of one store. */
-  in(store: string): StoreVersions;
+  /** Those of the registries of all stores, as last read. */
+  registries(): readonly StoredVersion[];
+  /** The versions of one store. */
+  in(store: string): VersionView;
   /** Returns which declared version answers for each projection. */
   current(): VersionMap;
   /**
@@ -97,10 +91,10 @@ export async function createVersions(options: {
   let declarations = 1;
   const listeners = new Set<() => void>();
   // Replaced as a whole by each read of the registries.
-  let copies: readonly StoredVersion[] = [];
+  let all: readonly StoredVersion[] = [];
   let registry: readonly StoredVersion[] = [];
-  let tables: CopiesById = new Map();
-  let tablesIn: ReadonlyMap<string, CopiesById> = new Map();
+  let tables: VersionsById = new Map();
+  let tablesIn: ReadonlyMap<string, VersionsById> = new Map();
   const storedBy = createStoredVersions();
   const stored = (projection: Projection) => storedBy(tables, projection);
   let map: VersionMap = { revision: '', served: new Map() };
@@ -111,16 +105,16 @@ export async function createVersions(options: {
 
   async function look(): Promise<void> {
     await registries.read();
-    const read = registries.copies();
-    if (read === copies && lastSeen !== '') return;
-    copies = read;
+    const read = registries.versions();
+    if (read === all && lastSeen !== '') return;
+    all = read;
     const unread = registries.unread();
-    const seen = whatMatters(copies).concat(...unread);
+    const seen = whatMatters(all).concat(...unread);
     if (seen === lastSeen) return;
     lastSeen = seen;
-    registry = currentCopies(copies).sort(byVersion);
-    tables = copiesById(registry);
-    tablesIn = new Map([...Map.groupBy(copies, ({ store }) => store)].map(([store, own]) => [store, copiesById(own)]));
+    registry = storedOnce(all);
+    tables = versionsById(registry);
+    tablesIn = new Map([...Map.groupBy(all, ({ store }) => store)].map(([store, own]) => [store, versionsById(own)]));
     const served = serve(projections.map(stored), registry, unread);
     const revision = revisionOf(served);
     // If no version is active, clients are asked to wait.
@@ -176,23 +170,18 @@ export async function createVersions(options: {
 
   return {
     current: () => map,
-    copies: () => copies,
+    registries: () => all,
     pinned,
     canaries: () => canaries,
     shadows: () => shadows,
     ...viewOf(
       storedBy,
       () => tables,
-      () => currentCopies(copies),
+      () => registry,
     ),
     in(store) {
-      const own = () => copies.filter((copy) => copy.store === store);
-      return {
-        ...viewOf(storedBy, () => tablesIn.get(store) ?? new Map(), own),
-        arrivals: () => own().filter(({ arrivingFrom, state }) => arrivingFrom !== null && state !== 'retired'),
-        onChange,
-        refresh: looks.run,
-      };
+      const own = () => all.filter((one) => one.store === store);
+      return { ...viewOf(storedBy, () => tablesIn.get(store) ?? new Map(), own), onChange, refresh: looks.run };
     },
     onChange,
     refresh: looks.run,
@@ -214,7 +203,7 @@ export async function createVersions(options: {
 /** The versions in one registry, or of all, as last read. */
 function viewOf(
   storedBy: ReturnType<typeof createStoredVersions>,
-  byId: () => CopiesById,
+  byId: () => VersionsById,
   all: () => readonly StoredVersion[],
 ): Omit<VersionView, 'onChange' | 'refresh'> {
   return {
@@ -237,12 +226,11 @@ function viewOf(
 }
 
 /** A text that changes whenever something changes that this process acts on. */
-function whatMatters(copies: readonly StoredVersion[]): string {
+function whatMatters(versions: readonly StoredVersion[]): string {
   return JSON.stringify(
-    copies.map(({ name, version, state, paused, tableName, generation, partitions, ...entry }) => [
+    versions.map(({ name, version, state, paused, tableName, generation, partitions, ...entry }) => [
       ...[name, version, state, paused, tableName, generation, partitions.length],
-      ...[entry.store, entry.arrivingFrom, entry.movedTo],
-      ...[entry.inline, entry.unchecked, entry.canary, entry.shadow, entry.error?.code === tableAltered],
+      ...[entry.store, entry.inline, entry.unchecked, entry.canary, entry.shadow, entry.error?.code === tableAltered],
     ]),
   );
 }

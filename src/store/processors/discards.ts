@@ -156,22 +156,6 @@ export async function forgetRecalled(tx: Queryable, name: string, version: numbe
   );
 }
 
-/** Gives a copy of a version in another store the discards that the version has here. */
-export async function copyDiscards(from: Queryable, to: Queryable, name: string, version: number): Promise<void> {
-  const discards = await from.query<{ discard: string }>({
-    text: 'select to_json(discard)::text as discard from refold.discards as discard where name = $1 and version = $2',
-    values: [name, version],
-  });
-  await to.query({
-    text: `
-      insert into refold.discards
-      select * from json_populate_recordset(null::refold.discards, $1)
-      on conflict (name, version, position, key) do update
-      set recalled_at = excluded.recalled_at, actor = excluded.actor, reason = excluded.reason, at = excluded.at`,
-    values: [`[${discards.map(({ discard }) => discard).join()}]`],
-  });
-}
-
 /** Deletes all discards of a version. */
 export async function deleteDiscards(tx: Queryable, name: string, version: number): Promise<void> {
   await run(tx, refoldTables.deleteFrom('refold.discards').where('name', '=', name).where('version', '=', version));

@@ -187,20 +187,6 @@ export async function countNewlyLeftOut(db: Queryable, tableName: string, other:
   return found ?? { letters: 0, skipped: 0, firstSkipped: null };
 }
 
-/** The positions of the events that a table left out: dead letters that failed, skipped and discarded events. */
-export async function readPositionsLeftOut(db: Queryable, { name, version, tableName }: Table): Promise<Set<bigint>> {
-  const rows = await db.query<Pick<TableRow<'refold.skips'>, 'position'>>({
-    text: `
-      select position from refold.dead_letters where table_name = $3 and error is not null
-      union
-      select position from refold.skips where table_name = $3
-      union
-      select position from refold.discards where name = $1 and version = $2 and recalled_at is null`,
-    values: [name, version, tableName],
-  });
-  return new Set(rows.map(({ position }) => position));
-}
-
 /** Copies the records of left-out events to a copy of the table. */
 export async function copyLeftOut(tx: Queryable, from: string, to: string): Promise<void> {
   await tx.query({

@@ -1,22 +1,22 @@
 import { isOutage } from '../postgres/database-errors.ts';
 import type { Queryable } from '../statements/statement.ts';
 import type { StoredDefinition } from '../statements/stored-json.ts';
-import { byVersion, currentCopies } from './copies.ts';
 import { type DefinedVersion, highestActive, readDefinition } from './definitions.ts';
 import { type RegisteredVersion, readRegistry } from './registry.ts';
+import { storedOnce } from './stored-once.ts';
 
 /** All versions in all stores, ordered by name and version. */
 export async function readAllRegistries(db: Queryable): Promise<RegisteredVersion[]> {
   const others = db.elsewhere?.others() ?? [];
   if (others.length === 0) return readRegistry(db);
   const registered = await Promise.all([db, ...others].map((store) => readRegistry(store)));
-  return currentCopies(registered.flat()).sort(byVersion);
+  return storedOnce(registered.flat());
 }
 
 /** The versions of a projection in the order of their numbers, those of other stores too. */
 export async function readVersionsOf(db: Queryable, name: string): Promise<RegisteredVersion[]> {
   const registered = await Promise.all(storesWith(db, name).map((store) => readRegistry(store, name)));
-  return currentCopies(registered.flat()).sort(byVersion);
+  return storedOnce(registered.flat());
 }
 
 /** The highest active version of a projection in all stores: the one that answers, if it is declared. */

@@ -35,7 +35,7 @@ const mark = `concat_ws(
       select ${hashed(
         'name, version',
         `state, held_by, held_reason, paused_at, paused_by, paused_reason, table_name, generation, table_fingerprint,
-         code_fingerprint, definition ->> 'startAfter', state_changed_at, arriving_from, moved_to`,
+         code_fingerprint, definition ->> 'startAfter', state_changed_at`,
       )}
       from refold.projections
     ),

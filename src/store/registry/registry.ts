@@ -22,8 +22,6 @@ export interface RegisteredVersion
     | 'held_reason'
     | 'held_by'
     | 'state_changed_at'
-    | 'arriving_from'
-    | 'moved_to'
   > {
   /** The position after which it begins: 0, unless its table is partial. */
   readonly startsAfter: GlobalPosition;
@@ -113,8 +111,6 @@ export function registryText(ofName: string): string {
     held_by as "heldBy",
     coalesce((definition ->> 'startAfter')::bigint, 0) as "startsAfter",
     state_changed_at as "stateChangedAt",
-    arriving_from as "arrivingFrom",
-    moved_to as "movedTo",
     ${pauseSql} as paused,
     case when inline.name is not null then ${inlineStatus('inline')} end as inline,
     ${uncheckedRule('inline')} as unchecked,
@@ -189,10 +185,7 @@ export async function readVersion(
 }
 
 export type LockedVersion = StoredPause &
-  Pick<
-    RegisteredVersion,
-    'state' | 'heldReason' | 'heldBy' | 'tableName' | 'generation' | 'tableFingerprint' | 'arrivingFrom'
-  >;
+  Pick<RegisteredVersion, 'state' | 'heldReason' | 'heldBy' | 'tableName' | 'generation' | 'tableFingerprint'>;
 
 /**
  * A version's state, locked until the transaction ends. Not `for update`: a batch that inserts dead letters locks the version's key by its
@@ -210,7 +203,6 @@ export async function lockVersion(db: Queryable, name: string, version: number):
         'table_name as tableName',
         'generation',
         'table_fingerprint as tableFingerprint',
-        'arriving_from as arrivingFrom',
         'paused_at as pausedAt',
         'paused_by as pausedBy',
         'paused_reason as pausedReason',
@@ -253,7 +245,6 @@ const readyVersions = refoldTables
   .select(['name', 'version', 'held_reason as heldReason', 'held_by as heldBy'])
   .select(sql<number>`extract(epoch from now() - state_changed_at)::float8`.as('seconds'))
   .where('state', '=', 'ready')
-  .where('arriving_from', 'is', null)
   .where('paused_at', 'is', null);
 
 export async function readReadyVersions(db: Queryable): Promise<ReadyVersion[]> {

@@ -251,8 +251,6 @@ interface ProjectionsTable {
   generation: Generated<number>;
   declared_at: Generated<string>;
   state_changed_at: Generated<string>;
-  arriving_from: string | null;
-  moved_to: string | null;
 }
 
 interface ReactorAttemptsTable {
