@@ -84,8 +84,7 @@ refold activate cart_summary@2 --remote https://shop.example.com --reason 'check
 - \`--json\` prints the response of the API. Its fields are those of [the admin schema](admin-schema.graphql).
 - The limits of the API apply: \`verify\` and \`diff\` need the right \`verify\`, payloads the right \`data\`, and
   \`dead-letters list\` ends after 1,000. \`retire --force\` also covers what \`--yes\` does with the database.
-- Versions of all [read stores](read-stores.md) are shown and changed. Moving them (\`rebuild --store\`, \`retire --store\`) needs the
-  databases.
+- Versions of all [read stores](read-stores.md) are shown and changed.
 
 ## Names
 

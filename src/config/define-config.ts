@@ -29,8 +29,8 @@ export interface ConfigOptions extends Declarations {
    */
   readonly readStores?: Readonly<Record<string, ReadStoreOptions>>;
   /**
-   * The read store of projections that name none: it builds their new versions. Versions that exist stay where they are, until
-   * `refold rebuild --store` moves them. Inline projections stay with the log.
+   * The read store of projections that name none: it builds their new versions. Versions that exist stay where they are. Inline
+   * projections stay with the log.
    * @default 'default', the database of the log
    */
   readonly store?: string;

@@ -144,7 +144,7 @@ function checkComparisons({ id, name, version, store, activation }: Projection, 
   );
 }
 
-/** During a move, a relation may lead to another store for a while. Without any target in its own store it always would. */
+/** Until both are active, a relation may lead to another store. Without any target in its own store it always would. */
 function checkTargets({ id, store, relations }: Projection, all: readonly Projection[]): void {
   for (const [name, { target }] of Object.entries(relations)) {
     const targets = all.filter((other) => other.name === target);

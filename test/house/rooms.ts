@@ -117,10 +117,6 @@ export const rooms: Readonly<Record<string, Room>> = {
     purpose: 'answers of one snapshot and one version map',
     uses: ['scheduling', 'verification', 'versions'],
   },
-  'runtime/moves': {
-    purpose: 'versions that move from one read store to another',
-    uses: ['dead-letters', 'registration', 'scheduling', 'versions'],
-  },
   'runtime/stores': { purpose: 'several read stores as one', uses: ['reads', 'versions'] },
   'runtime/live': { purpose: 'what subscribers follow', uses: ['consumers', 'reads', 'scheduling'] },
   'runtime/ownership': {

@@ -3,6 +3,7 @@ import type { Projection, Refold } from '../../src/index.ts';
 import { readRegistry } from '../../src/store/registry/registry.ts';
 import { seeded, traffic } from '../support/account-traffic.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
+import { nextIn } from '../support/next-version.ts';
 import { account, balanceV1, balanceV2, openingsV1 } from '../support/sample-domain.ts';
 import { seed } from '../support/seed.ts';
 import { active, answer, caughtUp, inStore, open, storeSetting } from '../support/store-setting.ts';
@@ -14,14 +15,10 @@ const { said, start, follow } = setting;
 const step = { actor: 'test', reason: 'the old disk is full' };
 const feedField = 'balanceChanges { reset cursor changes { operation key { accountId } } }';
 
-/** The same read model as its next version, in the store `analytics`; an operator activates it. */
+/** An operator activates it. */
 function next(projection: Projection): Projection {
-  const { name, version, activation } = projection;
-  return Object.freeze({
-    ...projection,
-    ...{ version: version + 1, id: `${name}@${version + 1}`, tableName: `${name}_v${version + 1}` },
-    ...{ store: 'analytics', activation: { ...activation, by: 'manual' as const } },
-  });
+  const { activation } = projection;
+  return Object.freeze({ ...nextIn('analytics', projection), activation: { ...activation, by: 'manual' as const } });
 }
 
 const both = [balanceV1, openingsV1];

@@ -1,6 +1,5 @@
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { moveVersions } from '../../src/cli/versions/move-versions.ts';
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { createRefold, defineConfig, type Projection, type Refold } from '../../src/index.ts';
 import { examine } from '../../src/runtime/monitoring/examine.ts';
 import { takeSnapshot } from '../../src/runtime/rebuilds/table-snapshots.ts';
@@ -10,6 +9,7 @@ import { readRegistry } from '../../src/store/registry/registry.ts';
 import { openReadSnapshot } from '../../src/store/server/read-snapshot.ts';
 import { type CitusCluster, portOf, startCitusCluster } from '../support/citus-cluster.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
+import { nextIn } from '../support/next-version.ts';
 import { openAccount, openingsV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -35,10 +35,10 @@ afterEach(async () => {
 
 function configOf(
   readStore: { readonly url: string; readonly placement?: 'schema' } = { url, placement: 'schema' },
-  projection: Projection = openings,
+  ...projections: readonly Projection[]
 ) {
   return defineConfig({
-    projections: [projection],
+    projections: projections.length > 0 ? projections : [openings],
     commands: [openAccount],
     database: { url: log.url },
     readStores: { analytics: readStore },
@@ -184,28 +184,24 @@ test('a worker that crashes is an outage of the store: appends go on, and the st
   await until(async () => (await opened()) === 3);
 });
 
-test('a read model moves to the cluster while it answers, and back', async () => {
-  const config = configOf({ url, placement: 'schema' }, openingsV1);
-  const app = await createRefold(config, { logger: pino({ level: 'silent' }) });
-  apps.push(app);
-  const stores = async () => (await app.status()).map((version) => version.store);
-  vi.spyOn(console, 'log').mockImplementation(() => {});
-  const listeners = [...process.listeners('SIGINT'), ...process.listeners('SIGTERM')];
-  let opened = 0;
-  for (const store of ['analytics', 'default']) {
-    await app.execute(openAccount, { accountId: `before ${store}`, owner: 'ada' });
-    await moveVersions(config, store, { version: openingsV1.id });
-    const { position } = await app.execute(openAccount, { accountId: `in ${store}`, owner: 'ada' });
-    opened += 2;
-    await until(async () => (await stores()).join() === store);
-    const { data } = await app.graphql(`query @after(position: "${position}") { openings(owner: "*") { opened } }`);
-    expect(data).toEqual({ openings: { opened } });
+test('a read model moves to the cluster as its next version while the former one answers, and back', async () => {
+  const there = nextIn('analytics', openingsV1);
+  const versions = [openingsV1, there, nextIn('default', there)];
+  let app: Refold | undefined;
+  for (const [index, { store }] of versions.entries()) {
+    await app?.execute(openAccount, { accountId: `before ${store} ${index}`, owner: 'ada' });
+    const next = await createRefold(configOf({ url, placement: 'schema' }, ...versions.slice(0, index + 1)), {
+      logger: pino({ level: 'silent' }),
+    });
+    apps.push(next);
+    await app?.stop();
+    app = next;
+    await until(async () => (await next.status()).every(({ state }) => state === 'active'));
+    expect((await next.status()).at(-1)).toMatchObject({ version: index + 1, store });
+    const { position } = await next.execute(openAccount, { accountId: `in ${store} ${index}`, owner: 'ada' });
+    const { data } = await next.graphql(`query @after(position: "${position}") { openings(owner: "*") { opened } }`);
+    expect(data).toEqual({ openings: { opened: 1 + 2 * index } });
   }
-  vi.restoreAllMocks();
-  // A command handles signals to the end of its process.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    for (const listener of process.listeners(signal))
-      if (!listeners.includes(listener)) process.removeListener(signal, listener);
 });
 
 test('a store whose placement and database do not fit is refused', async () => {

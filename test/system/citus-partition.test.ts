@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { moveVersions } from '../../src/cli/versions/move-versions.ts';
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { createRefold, defineConfig, defineProjection, type Projection, type Refold, t } from '../../src/index.ts';
 import { partitionOf } from '../../src/projections/projection/partition.ts';
 import { keyText } from '../../src/projections/projection/projection.ts';
@@ -18,6 +17,7 @@ import { readTableProblems } from '../../src/store/tables/table-problems.ts';
 import { portOf, startCitusCluster } from '../support/citus-cluster.ts';
 import { followFeed } from '../support/feed-client.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
+import { nextIn } from '../support/next-version.ts';
 import { account, balanceV1, inPartitions } from '../support/sample-domain.ts';
 import { active, answer, caughtUp, inStore } from '../support/store-setting.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
@@ -400,29 +400,24 @@ interface ListedRow {
 
 type ListMessage = Record<'snapshot' | 'entered' | 'changed' | 'left', readonly ListedRow[]>;
 
-test('a version moves from one database to the workers while it answers, and back', async () => {
-  const projection = inPartitions(balanceV1, 3);
-  const config = configOf(projection);
-  const app = await createRefold(config, { logger: silent });
-  apps.push(app);
-  vi.spyOn(console, 'log').mockImplementation(() => {});
-  const listeners = [...process.listeners('SIGINT'), ...process.listeners('SIGTERM')];
-  for (const [index, to] of ['analytics', 'default'].entries()) {
+test('a read model moves from one database to the workers as its next version, and back', async () => {
+  const here = inPartitions(balanceV1, 3);
+  const there = nextIn('analytics', here);
+  const versions = [here, there, nextIn('default', there)];
+  for (const [index, { id, store }] of versions.entries()) {
+    const app = await createRefold(configOf(...versions.slice(0, index + 1)), { logger: silent });
+    apps.push(app);
     await app.log.append({
       family: account,
-      streamId: `before ${to}`,
+      streamId: `in ${store} ${index}`,
       events: [{ type: 'Opened', payload: { owner: 'ada' } }],
     });
-    await moveVersions(config, to, { version: projection.id });
-    await until(async () => (await app.status()).every((version) => version.store === to));
-    await caughtUp(app, projection.id);
+    await caughtUp(app, id);
+    await until(async () => (await app.graphql('{ balances { totalCount } }')).errors === undefined);
     expect(await answer(app, '{ balances { totalCount } }')).toEqual({ balances: { totalCount: index + 1 } });
+    expect((await app.status()).at(-1)).toMatchObject({ version: index + 1, store });
+    await app.stop();
   }
-  vi.restoreAllMocks();
-  // A command handles signals to the end of its process.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    for (const listener of process.listeners(signal))
-      if (!listeners.includes(listener)) process.removeListener(signal, listener);
 });
 
 test('what cannot be distributed is refused at the start, with the reason and the way out', async () => {

@@ -39,7 +39,7 @@ export interface CommonOptions<Name extends string, F extends EventFamily, C ext
   readonly mode?: ProjectionMode;
   /**
    * The read store that holds the version: its rows, its checkpoint and everything else of it. A name of `readStores` in the configuration. It
-   * is built there; later, `refold rebuild --store` moves it. Not with mode `inline`.
+   * is built there, and stays there; the next version can name another store. Not with mode `inline`.
    * @default 'default': the database of the log
    */
   readonly store?: string;

@@ -98,7 +98,7 @@ function expectOneStore(projection: Projection, where: RowFilter | null): void {
     if (target.projection.store !== projection.store)
       throw new RefoldError(
         'BAD_USER_INPUT',
-        `A filter on ${projection.name} can't follow a relation to ${target.projection.name}: they are in different databases at present. 'refold rebuild VERSION --store NAME' moves one of them to the other.`,
+        `A filter on ${projection.name} can't follow a relation to ${target.projection.name}: they are in different databases at present. Activate versions of both in one read store.`,
       );
     expectOneStore(target.projection, filter);
   }

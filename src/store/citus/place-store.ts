@@ -137,7 +137,7 @@ async function partitionedProblem(tx: Queryable): Promise<string | undefined> {
   });
   return (
     rows[0] &&
-    `${rows[0].id} has several partitions, whose rows are together on one worker. Make another, empty database of the cluster a read store, and move the versions to it with \`refold rebuild --store\`.`
+    `${rows[0].id} has several partitions, whose rows are together on one worker. Make another, empty database of the cluster a read store, and declare their next versions in it.`
   );
 }
 
@@ -153,5 +153,5 @@ async function usedProblem(tx: Queryable): Promise<string | undefined> {
   if (holdsEvents)
     return 'It holds events, so it is the database of a log. A read store holds none: give it an empty database.';
   if (id === null) return undefined;
-  return `it holds ${id}, whose rows are on the coordinator. Make another, empty database of the cluster a read store, and move the versions to it with \`refold rebuild --store\`.`;
+  return `it holds ${id}, whose rows are on the coordinator. Make another, empty database of the cluster a read store, and declare their next versions in it.`;
 }
