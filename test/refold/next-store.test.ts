@@ -151,11 +151,8 @@ test('a version that was declared in another store while the first one was away 
   await app.stop();
   await setting.server.kill();
   const elsewhere = await start({ projections: [balanceV1], role: 'gateway' });
-  console.error('A', await elsewhere.status());
   await setting.server.restart();
-  console.error('B', await elsewhere.status());
   await until(async () => (await elsewhere.status())[0]?.store === 'analytics');
-  console.error('C');
   await until(async () => (await rowsOf(elsewhere)) === 1);
   await elsewhere.lifecycle.retire('balance', 1, step);
   expect((await elsewhere.status()).map(({ state }) => state)).toEqual(['retired']);
