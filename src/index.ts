@@ -79,7 +79,6 @@ export type {
   ActivationOptions,
   ActivationRule,
   BreakingRule,
-  ShadowGateOptions,
 } from './projections/projection/activation-rule.ts';
 export type { HistoryOption, HistoryRules, PayloadRule } from './projections/projection/history.ts';
 export type {

@@ -131,16 +131,14 @@ function checkKnown({ id, store }: Projection, stores: readonly string[]): void 
   );
 }
 
-/** The rows and answers of two versions are compared in one snapshot of one database. */
+/** The rows of two versions are compared in one snapshot of one database. */
 function checkComparisons({ id, name, version, store, activation }: Projection, all: readonly Projection[]): void {
+  if (activation.comparedColumns === null) return;
   const lower = all.findLast((other) => other.name === name && other.version < version && other.store !== store);
   if (!lower) return;
-  const option =
-    activation.comparedColumns !== null ? 'compareWith' : activation.shadow !== null ? 'shadow' : undefined;
-  if (option === undefined) return;
   throw invalidDeclaration(
     id,
-    `activation.${option} compares it with the version that answers, in one snapshot. ${lower.id} is in the store '${lower.store}', and this version in '${store}'. Use 'verify' instead, which compares it with the log.`,
+    `activation.compareWith compares it with the version that answers, in one snapshot. ${lower.id} is in the store '${lower.store}', and this version in '${store}'. Use 'verify' instead, which compares it with the log.`,
   );
 }
 

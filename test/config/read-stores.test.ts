@@ -134,7 +134,6 @@ test('versions that are compared with the one that answers are in its store', ()
   expect(() => compared({ compareWith: 'previous' })).toThrow(
     "card@2: activation.compareWith compares it with the version that answers, in one snapshot. card@1 is in the store 'default', and this version in 'analytics'.",
   );
-  expect(() => compared({ shadow: { queries: 10 } })).toThrow('card@2: activation.shadow compares it');
   compared({ verify: true });
 });
 

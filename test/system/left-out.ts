@@ -25,7 +25,7 @@ export const leftOut = {
     'test/docs/{moving,pages,retail,tutorial}.test.ts',
     'test/examples/{apart,bank,bank-http,bank-replay,client,hotel,online-retail-import,outbox-relay-kafka,readmes}.test.ts',
     'test/examples/{ride-hailing-readme,ride-hailing-taxi,start,switch}.test.ts',
-    'test/gateway/**/{answer-position,canary,clients,drain,graphql-over-http,pins,plain-post,shadow,shadow-gate,single-connection}.test.ts',
+    'test/gateway/**/{answer-position,canary,clients,drain,graphql-over-http,pins,plain-post,shadow,single-connection}.test.ts',
     'test/house/{bench-choice,readme}.test.ts',
     'test/reference/*.test.ts',
     'test/refold/{extended-schema,federation,large-events,traces}.test.ts',

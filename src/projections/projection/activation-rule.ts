@@ -25,12 +25,6 @@ export interface ActivationOptions {
    */
   readonly compareWith?: 'previous' | { readonly columns: readonly string[] };
   /**
-   * Whether Refold also runs live queries on the version and compares the responses with those that clients received (`refold shadow`),
-   * until enough agree. Without traffic the version stays `ready`. The first version of a projection does not wait.
-   * @default not compared
-   */
-  readonly shadow?: ShadowGateOptions;
-  /**
    * What happens if the version's GraphQL types would break client queries, for example by removing a field. `hold` keeps the version at
    * `ready` until `refold activate --breaking`. `allow` lets it become active. `{ unusedDays }` lets it become active if no client has used
    * any breaking part for that many days. This needs usage records of all gateways (`gateway.fieldUsage`) for the whole time.
@@ -46,21 +40,6 @@ export interface ActivationOptions {
   readonly deadLetters?: 'none-new' | 'any' | number;
 }
 
-/** The results of live queries that a version needs before it becomes active. */
-export interface ShadowGateOptions {
-  /**
-   * How many compared queries are needed within `withinSeconds`. A query whose responses could not be compared because they were read at
-   * different moments does not count.
-   */
-  readonly queries: number;
-  /** The highest allowed share, from 0 to 1, of queries with a different response or none. @default 0 */
-  readonly maxDifferent?: number;
-  /** The period that counts, up to now, in seconds, at a resolution of one minute. At most 7 days. @default 86400 */
-  readonly withinSeconds?: number;
-  /** Compares about one query in this many. Choose a larger number on a busy gateway. @default 10 */
-  readonly oneOf?: number;
-}
-
 /** What happens with a version that would break clients. */
 export type BreakingRule = 'hold' | 'allow' | { readonly unusedDays: number };
 
@@ -74,8 +53,6 @@ export interface ActivationRule {
   readonly verifyOneOf: number | null;
   /** Compare these columns with the previous version's, or `all` shared columns; null compares none. */
   readonly comparedColumns: readonly string[] | 'all' | null;
-  /** Null: live queries are not compared. */
-  readonly shadow: Required<ShadowGateOptions> | null;
   readonly breaking: BreakingRule;
   /** The maximum of dead letters and skipped events that the active version does not have. Infinity: no limit. */
   readonly maxNewDeadLetters: number;
@@ -91,7 +68,6 @@ const known = [
   'minReadySeconds',
   'verify',
   'compareWith',
-  'shadow',
   'breaking',
   'deadLetters',
 ];
@@ -120,54 +96,21 @@ export function activationRule(
     minReadySeconds,
     verifyOneOf: verifyOneOf(subject, given.verify ?? false),
     comparedColumns: comparedColumns(subject, columns, given.compareWith),
-    shadow: given.shadow === undefined ? null : shadowGate(subject, given.shadow),
     breaking,
     maxNewDeadLetters: maxNewDeadLetters(subject, given.deadLetters ?? 'none-new'),
   };
   if (by === 'manual' && waitsForMore(rule))
     throw invalidDeclaration(
       subject,
-      `activation by 'manual' waits only for the operator; leave out maxLagSeconds, minReadySeconds, verify, compareWith and shadow, or choose by: 'auto'.`,
+      `activation by 'manual' waits only for the operator; leave out maxLagSeconds, minReadySeconds, verify and compareWith, or choose by: 'auto'.`,
     );
   return Object.freeze(rule);
 }
 
 /** Whether a version that is ready has conditions left besides its GraphQL types. */
 export function waitsForMore(rule: ActivationRule): boolean {
-  const { maxLagSeconds, minReadySeconds, verifyOneOf, comparedColumns, shadow } = rule;
-  return (
-    maxLagSeconds !== null || minReadySeconds > 0 || verifyOneOf !== null || comparedColumns !== null || shadow !== null
-  );
-}
-
-// The results per minute are kept for this long.
-const longestSeconds = 7 * 86_400;
-
-function shadowGate(subject: string, given: ShadowGateOptions): Required<ShadowGateOptions> {
-  if (typeof given !== 'object' || given === null)
-    throw invalidDeclaration(
-      subject,
-      `activation.shadow must be an object such as { queries: 1000 }, found ${String(given)}.`,
-    );
-  refuseUnknownKeys(subject, 'activation.shadow', given, ['queries', 'maxDifferent', 'withinSeconds', 'oneOf']);
-  const { queries, maxDifferent = 0, withinSeconds = 86_400, oneOf = 10 } = given;
-  for (const [part, value, most] of [
-    ['queries', queries, 1_000_000],
-    ['oneOf', oneOf, 1_000_000],
-    ['withinSeconds', withinSeconds, longestSeconds],
-  ] as const) {
-    if (!Number.isInteger(value) || value < 1 || value > most)
-      throw invalidDeclaration(
-        subject,
-        `activation.shadow.${part} is a whole number from 1 to ${most}, found ${String(value)}.`,
-      );
-  }
-  if (typeof maxDifferent !== 'number' || !(maxDifferent >= 0 && maxDifferent <= 1))
-    throw invalidDeclaration(
-      subject,
-      `activation.shadow.maxDifferent is a share from 0 to 1, found ${String(maxDifferent)}.`,
-    );
-  return Object.freeze({ queries, maxDifferent, withinSeconds, oneOf });
+  const { maxLagSeconds, minReadySeconds, verifyOneOf, comparedColumns } = rule;
+  return maxLagSeconds !== null || minReadySeconds > 0 || verifyOneOf !== null || comparedColumns !== null;
 }
 
 function checkSeconds(subject: string, part: string, seconds: number): void {

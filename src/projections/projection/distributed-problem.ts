@@ -33,11 +33,9 @@ function unfitPart({ name, sqlFold, relations, activation, snapshots }: Projecti
       'related rows would be on several workers, and are never of one snapshot',
       'Remove the relation',
     );
-  const comparison =
-    activation.comparedColumns !== null ? 'compareWith' : activation.shadow !== null ? 'shadow' : undefined;
-  if (comparison !== undefined)
+  if (activation.comparedColumns !== null)
     return found(
-      `'activation.${comparison}'`,
+      "'activation.compareWith'",
       'two versions are compared in one snapshot, and workers have none in common',
       "Use 'activation.verify', which compares it with the log",
     );

@@ -6,7 +6,6 @@ import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { readLag } from '../../store/processors/lag.ts';
 import { type ReadyVersion, readReadyVersions } from '../../store/registry/registry.ts';
-import { declareShadow, pruneShadowCounts, readShadowStandings } from '../../store/registry/shadows.ts';
 import { restateHold } from '../../store/registry/transitions.ts';
 import {
   claimVerification,
@@ -21,7 +20,6 @@ import { type Verification, verifyVersion, withoutHiddenKeys } from '../verifica
 import { heldByDeadLetters } from '../versions/activation-gates.ts';
 import type { Lifecycle } from '../versions/lifecycle.ts';
 import type { VersionView } from '../versions/versions.ts';
-import { shadowVerdict } from './shadow-gate.ts';
 
 export interface ActivatorOptions {
   readonly db: Database;
@@ -64,9 +62,6 @@ export function createActivator(options: ActivatorOptions): PeriodicTask {
       const found = ready.find((one) => one.name === name && one.version === version);
       if (!found || signal.aborted) continue;
       logHeld(id, found);
-      // Starts the comparison at once, so this wait and the others overlap.
-      const { shadow } = activation;
-      if (shadow && found.heldReason === null) await declareShadow(db, name, version, shadow);
       const lifted =
         (found.heldBy === 'breaking' && isLifted(projection)) ||
         (found.heldBy === 'dead-letters' && (await deadLettersAllow(projection)));
@@ -99,27 +94,10 @@ export function createActivator(options: ActivatorOptions): PeriodicTask {
 
   async function activateIfMet(projection: Projection, signal: AbortSignal): Promise<void> {
     if (!(await isFresh(db, projection))) return;
-    const answers = await compareAnswers(projection);
-    if (answers === null) return;
     const found = waitsForMore(projection.activation) ? await compareRows(options, projection, signal) : '';
     if (found === null || !(await isFresh(db, projection))) return;
-    await options.lifecycle.becomeActive(projection, { actor: options.owner, reason: `caught up${answers}${found}` });
+    await options.lifecycle.becomeActive(projection, { actor: options.owner, reason: `caught up${found}` });
     await versions.refresh();
-  }
-
-  /** Returns the result of comparing live queries, for the audit log; null if the version must wait for more of them. */
-  async function compareAnswers({ id, name, version, activation }: Projection): Promise<string | null> {
-    if (activation.shadow === null) return '';
-    await pruneShadowCounts(db);
-    const standing = (await readShadowStandings(db)).find((one) => one.name === name && one.version === version);
-    if (!standing) return ', no previous version to compare answers with';
-    const { outcome, said } = shadowVerdict(standing);
-    if (outcome === 'met') return `, ${said}`;
-    // Not part of the subject: the numbers, which change all the time.
-    const subject = `${id} ${outcome}`;
-    if (!logged.has(subject)) logger.warn({ projection: id }, `${id} is held at ready: ${said}`);
-    logged.add(subject);
-    return null;
   }
 
   return {

@@ -3,7 +3,6 @@ import type { Projection } from '../../projections/projection/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { readAllRegistries } from '../../store/registry/all-registries.ts';
 import type { RegisteredVersion } from '../../store/registry/registry.ts';
-import { readShadowStandings } from '../../store/registry/shadows.ts';
 import { readTableProblems } from '../../store/tables/table-problems.ts';
 import {
   codeChangedMessage,
@@ -15,7 +14,6 @@ import { holdingReason, whatBreaks } from '../schema-changes/change-usage.ts';
 import { changesForClients, type SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { damageError, missingIndexesText } from '../versions/table-watch.ts';
 import { checkLoggedNames } from '../versions/undeclared-events.ts';
-import { shadowVerdict } from './shadow-gate.ts';
 
 /** A difference between the declarations and the database. */
 export interface Finding {
@@ -29,7 +27,6 @@ export interface Finding {
 export async function checkStoredDeclarations(db: Database, declarations: SchemaDeclarations): Promise<Finding[]> {
   const stores = [db, ...(db.elsewhere?.others() ?? [])];
   const registered = await readAllRegistries(db);
-  const standings = (await Promise.all(stores.map(readShadowStandings))).flat();
   const findings = [...(await namesInLog(db, declarations)), ...removed(registered, declarations.projections)];
   for (const message of await endingRules(db, registered, declarations.projections))
     findings.push({ kind: 'note', message });
@@ -55,10 +52,6 @@ export async function checkStoredDeclarations(db: Database, declarations: Schema
     if (known?.state === 'failed' && known.error && known.error.code !== 'TABLE_ALTERED')
       findings.push({ kind: 'note', message: `${id} has failed: ${known.error.message}` });
     if (known?.state === 'active' || known?.state === 'retired') continue;
-    const standing = standings.find((one) => one.name === name && one.version === version);
-    const verdict = standing && shadowVerdict(standing);
-    if (verdict && verdict.outcome !== 'met')
-      findings.push({ kind: 'note', message: `${id} is held at ready: ${verdict.said}` });
     const changes = await changesForClients(db, declarations, name, version);
     if (!changes || changes.breaking.length === 0) continue;
     const reason = await holdingReason(db, projection, changes);

@@ -11,13 +11,11 @@ import type { UncheckedRule } from '../../store/registry/inline-versions.ts';
 import type { Pause } from '../../store/registry/pauses.ts';
 import { type Rebuild, readAllRebuilds } from '../../store/registry/rebuilds.ts';
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
-import { readShadowStandings, type ShadowStanding } from '../../store/registry/shadows.ts';
 import { storedOnce } from '../../store/registry/stored-once.ts';
 import { readVerifications, type StoredVerification } from '../../store/registry/verifications.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import type { ProcessorRetry } from '../../store/statements/stored-json.ts';
 import { readTableProblems } from '../../store/tables/table-problems.ts';
-import { shadowVerdict } from '../activation/shadow-gate.ts';
 import type { Difference } from '../verification/verify.ts';
 
 /** The state and progress of one projection version. */
@@ -155,7 +153,6 @@ async function readStatusOf(
   const lags = bounds ? await readLagWithin(db, bounds.positions) : await readLag(db);
   const verifications = await readVerifications(db);
   const throughputs = await readThroughput(db);
-  const standings = await readShadowStandings(db);
   const figures = await readCanaryFigures(db);
   const problems = await readTableProblems(db);
   // Read after the checkpoints. Otherwise a checkpoint could be ahead of the head.
@@ -181,7 +178,7 @@ async function readStatusOf(
     eventsPerSecond: rateOf(
       throughputs.filter(({ name, version }) => name === entry.name && version === entry.version),
     ),
-    heldReason: entry.heldReason ?? heldByQueries(standings, entry),
+    heldReason: entry.heldReason,
     paused: entry.paused,
     canary: entry.canary,
     canaryFigures: figuresOf(figures, entry),
@@ -218,13 +215,6 @@ function figuresOf(
   if (!found) return null;
   const { operations, errors, otherOperations, otherErrors } = found;
   return { operations, errors, otherOperations, otherErrors };
-}
-
-function heldByQueries(standings: readonly ShadowStanding[], { name, version }: RegisteredVersion): string | null {
-  const standing = standings.find((one) => one.name === name && one.version === version);
-  if (!standing) return null;
-  const { outcome, said } = shadowVerdict(standing);
-  return outcome === 'met' ? null : said;
 }
 
 /** The lag of the processor furthest behind. Each processor counts all events of the version, even those of other partitions. */

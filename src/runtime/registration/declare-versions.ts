@@ -71,10 +71,7 @@ async function completeUnserved(
     tx,
     projections.map(({ name, version }) => ({ name, version, ...ready })),
   );
-  // Without clients there are no queries to compare.
-  const active = projections.filter(
-    ({ activation }) => activation.by !== 'manual' && !waitsForMore({ ...activation, shadow: null }),
-  );
+  const active = projections.filter(({ activation }) => activation.by !== 'manual' && !waitsForMore(activation));
   if (active.length === 0) return;
   const step = {
     from: 'ready',

@@ -86,9 +86,7 @@ export async function completeVersion(
   const { state, heldReason, pausedAt } = await expectVersion(tx, name, version);
   if (state !== 'building' || pausedAt !== null) return state;
   await recordTransition(tx, { name, version, from: 'building', to: 'ready', heldReason, ...step });
-  // Without clients there are no queries to compare.
-  const waits = waitsForMore(declarations ? activation : { ...activation, shadow: null });
-  if (activation.by === 'manual' || heldReason !== null || waits) return 'ready';
+  if (activation.by === 'manual' || heldReason !== null || waitsForMore(activation)) return 'ready';
   return activateUnlessHeld(tx, readSchema, projection, step, declarations);
 }
 

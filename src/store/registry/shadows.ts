@@ -1,8 +1,6 @@
 import { sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { notifyingText, notifyPlaced } from '../statements/placed.ts';
-import { type ColumnsOf, type Queryable, refoldTables, run } from '../statements/statement.ts';
-import { registryChannel } from './transitions.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 
 /** Starts or restarts a comparison. Deletes the counts of an earlier one. */
 export async function writeShadow(db: Queryable, name: string, version: number, oneOf: number): Promise<void> {
@@ -61,17 +59,6 @@ export async function addShadowResult(db: Queryable, result: ShadowResult, maxEx
         set ${column} = ${column} + 1
         where name = $1 and version = $2 and started_at = $9 and stopped_at is null
         returning name, version
-      ), of_table as materialized ( -- apart, because Citus can't insert what is computed from a table
-        select name, version, generation from counted join refold.projections using (name, version) where $10 <> 'skipped'
-      ), by_minute as (
-        insert into refold.shadow_counts as known (name, version, generation, minute, same, different, failed)
-        select name, version, generation, date_trunc('minute', now()), ($10 = 'same')::int, ($10 = 'different')::int, ($10 = 'failed')::int
-        from of_table
-        on conflict (name, version, generation, minute) do update
-          set
-            same = known.same + excluded.same,
-            different = known.different + excluded.different,
-            failed = known.failed + excluded.failed
       ), kept as (
         select operation, path from refold.shadow_examples where name = $1 and version = $2
       )
@@ -98,110 +85,8 @@ export async function addShadowResult(db: Queryable, result: ShadowResult, maxEx
       differences.map(({ newer }) => newer),
       maxExamples,
       result.startedAt,
-      outcome,
     ],
   });
-}
-
-/** The requirements of a version's declaration. */
-export interface ShadowGate {
-  readonly queries: number;
-  readonly maxDifferent: number;
-  readonly withinSeconds: number;
-  readonly oneOf: number;
-}
-
-/**
- * Starts the comparison that a version's declaration requires. If an operator has started or stopped a comparison, it stays as it is, and
- * only the requirements are updated.
- */
-export async function declareShadow(db: Queryable, name: string, version: number, gate: ShadowGate): Promise<void> {
-  const begun = await db.query({
-    name: 'declare shadow',
-    text: `
-      with declared as (
-        insert into refold.shadows as shadow (name, version, one_of, needed_queries, max_different, within_seconds)
-        values ($1, $2, $3, $4, $5, $6)
-        on conflict (name, version) do update
-          set
-            needed_queries = excluded.needed_queries,
-            max_different = excluded.max_different,
-            within_seconds = excluded.within_seconds
-          where
-            (shadow.needed_queries, shadow.max_different, shadow.within_seconds)
-            is distinct from (excluded.needed_queries, excluded.max_different, excluded.within_seconds)
-        -- inserted, not updated
-        returning xmax = 0 as begun
-      )
-      ${notifyingText(db, { channel: registryChannel, payload: "$1 || '@' || $2", from: ' from declared where begun' })}`,
-    values: [name, version, gate.oneOf, gate.queries, gate.maxDifferent, gate.withinSeconds],
-  });
-  await notifyPlaced(db, registryChannel, begun);
-}
-
-/** The results of a version that waits for comparisons: for its current rows, within the period that counts. */
-export interface ShadowStanding extends Omit<ShadowGate, 'oneOf'>, ColumnsOf<'refold.shadows', 'name' | 'version'> {
-  readonly stopped: boolean;
-  readonly same: number;
-  readonly different: number;
-  readonly failed: number;
-  /** The latest difference; null if there is none. Contains no values, because reasons are logged. */
-  readonly example: { readonly operation: string; readonly path: string } | null;
-}
-
-export async function readShadowStandings(db: Queryable): Promise<ShadowStanding[]> {
-  return db.query<ShadowStanding>({
-    name: 'read shadow standings',
-    text: `
-      select
-        shadow.name,
-        shadow.version,
-        needed_queries as queries,
-        max_different as "maxDifferent",
-        within_seconds as "withinSeconds",
-        stopped_at is not null as stopped,
-        counted.*,
-        (
-          select json_build_object('operation', operation, 'path', path)
-          from refold.shadow_examples as example
-          where
-            example.name = shadow.name
-            and example.version = shadow.version
-            and seen_at > now() - make_interval(secs => within_seconds)
-          order by seen_at desc
-          limit 1
-        ) as example
-      from refold.shadows as shadow
-      join refold.projections as projection on projection.name = shadow.name and projection.version = shadow.version
-      cross join lateral (
-        select
-          coalesce(sum(same), 0)::float8 as same,
-          coalesce(sum(different), 0)::float8 as different,
-          coalesce(sum(failed), 0)::float8 as failed
-        from refold.shadow_counts as counts
-        where
-          counts.name = shadow.name
-          and counts.version = shadow.version
-          and counts.generation = projection.generation
-          and minute >= date_trunc('minute', now() - make_interval(secs => within_seconds))
-      ) as counted
-      where
-        needed_queries is not null
-        and projection.state = 'ready'
-        -- without an active version there is nothing to compare with
-        and exists (
-          select from refold.projections as active
-          where active.name = shadow.name and active.version < shadow.version and active.state = 'active'
-        )`,
-  });
-}
-
-/** Deletes counts that are older than any declaration can require. */
-export async function pruneShadowCounts(db: Queryable): Promise<void> {
-  await run(
-    db,
-    refoldTables.deleteFrom('refold.shadow_counts').where('minute', '<', sql<string>`now() - interval '8 days'`),
-  );
 }
 
 /** A difference between two versions, with the values of its last occurrence. */

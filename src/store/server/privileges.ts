@@ -37,7 +37,6 @@ export const runtimeTables: Readonly<Record<string, readonly TablePrivilege[]>> 
   reactors: everyRow,
   rebuilds: everyRow,
   runs: everyRow,
-  shadow_counts: everyRow,
   shadow_examples: ['select', 'insert', 'update'],
   shadows: everyRow,
   skips: ['select', 'insert', 'delete'],

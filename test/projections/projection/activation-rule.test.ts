@@ -13,16 +13,12 @@ test('a declaration without options activates automatically, waits for nothing m
     minReadySeconds: 0,
     verifyOneOf: null,
     comparedColumns: null,
-    shadow: null,
     breaking: 'hold',
   });
   expect(waitsForMore(rule())).toBe(false);
   expect(rule('manual').by).toBe('manual');
   expect(rule({ verify: true, compareWith: 'previous' })).toMatchObject({ verifyOneOf: 1, comparedColumns: 'all' });
   expect(waitsForMore(rule({ verify: { oneOf: 10 } }))).toBe(true);
-  const shadow = { queries: 1000, maxDifferent: 0, withinSeconds: 86_400, oneOf: 10 };
-  expect(rule({ shadow: { queries: 1000 } }).shadow).toEqual(shadow);
-  expect(waitsForMore(rule({ shadow }))).toBe(true);
 });
 
 test.each([
@@ -35,13 +31,6 @@ test.each([
   [{ compareWith: { columns: [] } }, "activation.compareWith is 'previous' or { columns: ['…'] }."],
   [{ breaking: 'yes' as 'allow' }, "activation.breaking is 'hold', 'allow' or { unusedDays: 30 }, found 'yes'."],
   [{ breaking: { unusedDays: 0 } }, 'activation.breaking.unusedDays is a whole number of days from 1 on, found 0.'],
-  [{ shadow: { queries: 0 } }, 'activation.shadow.queries is a whole number from 1 to 1000000, found 0.'],
-  [{ shadow: { queries: 1, maxDifferent: 2 } }, 'activation.shadow.maxDifferent is a share from 0 to 1, found 2.'],
-  [
-    { shadow: { queries: 1, withinSeconds: 1e6 } },
-    'activation.shadow.withinSeconds is a whole number from 1 to 604800',
-  ],
-  [{ shadow: { query: 1 } as never }, "unknown option 'query' of activation.shadow."],
   [{ verfy: true } as object, "unknown option 'verfy' of activation. Did you mean 'verify'?"],
   [{ by: 'manual' as const, verify: true }, "activation by 'manual' waits only for the operator"],
 ])('%j is refused, and the error says what was expected', (option, message) => {
