@@ -93,7 +93,7 @@ export const rebuild = defineCommand({
       const rebuilds = createRebuilds({ dbOf: () => db, log, readSchema, projections: config.projections, onWait });
       if (accept) await acceptRebuild(db, name, version, step);
       else await rebuilds.request(id, { ...step, inPlace, wait, ...(from === undefined ? {} : { from }) });
-      if (!args.json && !accept) console.log(await whoRebuilds(db, id, inPlace));
+      if (!args.json && !accept) console.log(await whoRebuilds(db, id, { inPlace, isRequested: true }));
       const outcome = args.detach ? undefined : await follow(db, log, name, version, args.json === true);
       const otherCode = outcome !== undefined && (await builtByOtherCode(db, projection));
       if (args.json)

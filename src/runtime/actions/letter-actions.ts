@@ -201,12 +201,7 @@ async function ignoreGone<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
   } catch (error) {
-    if (
-      error instanceof RefoldError &&
-      error.code === 'INVALID_TRANSITION' &&
-      /has no (such )?dead letters/.test(error.message)
-    )
-      return undefined;
+    if (error instanceof RefoldError && error.fields.deadLetters === 0) return undefined;
     throw error;
   }
 }

@@ -17,11 +17,16 @@ import { highestIfKnown, projectionBasis } from './version-basis.ts';
 const rehearsedStep = { actor: 'preview', reason: 'preview' };
 
 /** Who carries out the rebuild of a version. A rebuild that no running process can do waits in silence otherwise. */
-export async function whoRebuilds(db: Queryable, id: string, inPlace: boolean): Promise<string> {
+export async function whoRebuilds(
+  db: Queryable,
+  id: string,
+  { inPlace, isRequested }: { readonly inPlace: boolean; readonly isRequested: boolean },
+): Promise<string> {
   const processes = await readLiveProcesses(db);
+  const where = inPlace ? ' in place' : '';
   return processes.some(({ role, versions }) => role !== 'gateway' && versions.includes(id))
-    ? `${id} is being rebuilt${inPlace ? ' in place' : ''} by the process that maintains it.`
-    : `No running process maintains ${id}. Its rebuild${inPlace ? ' in place' : ''} is requested, and begins when one starts.`;
+    ? `${id} ${isRequested ? 'is being' : 'will be'} rebuilt${where} by the process that maintains it.`
+    : `No running process maintains ${id}. Its rebuild${where} ${isRequested ? 'is' : 'will be'} requested, and begins when one starts.`;
 }
 
 function startOf({ fromSnapshot, fromPosition }: ActionInputs['rebuild']): WhichSnapshot | undefined {
@@ -70,9 +75,7 @@ export const rebuildActions: ActionDefinitions<Names> = {
           ? `The table of ${id} is emptied and built again. The version is not served meanwhile.`
           : `A new table of ${id} is built beside the old one, which serves meanwhile. The new one takes over at the end.`,
         details: [
-          (await whoRebuilds(db, id, inPlace))
-            .replace(' is being rebuilt', ' will be rebuilt')
-            .replace('is requested', 'will be requested'),
+          await whoRebuilds(db, id, { inPlace, isRequested: false }),
           ...(await sizeText(db, name, version)),
           ...(otherCode ? [`The code of ${id} in this process differs from the code that built its table.`] : []),
         ],
@@ -92,7 +95,7 @@ export const rebuildActions: ActionDefinitions<Names> = {
       const rebuilds = createRebuilds({ dbOf: () => db, log, readSchema, projections: config.projections });
       const from = startOf(input);
       await rebuilds.request(id, { ...step, inPlace, ...(from === undefined ? {} : { from }) });
-      return { summary: await whoRebuilds(db, id, inPlace), version: id };
+      return { summary: await whoRebuilds(db, id, { inPlace, isRequested: true }), version: id };
     },
   },
   cancelRebuild: {

@@ -144,7 +144,8 @@ async function redeliver(
       : await readDeadLetters(tx, tableName, canonicalKey(projection, key));
     if (letters.length === 0 && !stopped) {
       const such = ids ? 'no such dead letters' : 'no dead letters';
-      throw refused(name, version, key === undefined ? `has ${such}.` : `has ${such} of the row ${key}.`);
+      const ofRow = key === undefined ? '' : ` of the row ${key}`;
+      throw refused(name, version, `has ${such}${ofRow}.`, { deadLetters: 0 });
     }
     // The owner of the processor folds the event that it has stopped at.
     if (letters.length > 0) await expectDeployedCode(tx, projection);

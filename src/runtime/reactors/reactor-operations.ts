@@ -229,6 +229,7 @@ export function createReactorOperations(db: Database, log: EventLog): ReactorOpe
           throw refused(
             name,
             typeof which === 'string' ? `has no dead letters of '${which}'.` : 'has no dead letters.',
+            { deadLetters: 0 },
           );
         return { operation: what === 'retry' ? 'letters retried' : 'letters discarded' };
       });
@@ -259,6 +260,6 @@ function checkPosition(name: string, to: unknown): void {
   throw new InvalidInput('BAD_USER_INPUT', `The change of '${name}'`, [{ path: ['to'], message }]);
 }
 
-function refused(name: string, problem: string): RefoldError {
-  return new RefoldError('INVALID_TRANSITION', `${name} ${problem}`, { name });
+function refused(name: string, problem: string, fields: object = {}): RefoldError {
+  return new RefoldError('INVALID_TRANSITION', `${name} ${problem}`, { name, ...fields });
 }

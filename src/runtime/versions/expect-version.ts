@@ -96,6 +96,6 @@ export function refusePaused(name: string, version: number, found: StoredPause):
   );
 }
 
-export function refused(name: string, version: number, problem: string): RefoldError {
-  return new RefoldError('INVALID_TRANSITION', `${name}@${version} ${problem}`, { name, version });
+export function refused(name: string, version: number, problem: string, fields: object = {}): RefoldError {
+  return new RefoldError('INVALID_TRANSITION', `${name}@${version} ${problem}`, { name, version, ...fields });
 }
