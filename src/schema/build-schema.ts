@@ -53,7 +53,7 @@ export function buildSchema(options: SchemaOptions): GraphQLSchema {
   const names = createTypeNames();
   const served = [...versions.served.values()];
   const projections = createProjectionTypes(builder, names, served);
-  const query = builder.queryType({ description: 'What can be read.' });
+  const query = builder.queryType({ description: 'Reads of the read models.' });
   addMeta(builder, served);
   addNodeFields(builder, names, projections);
   for (const types of projections) {
@@ -63,14 +63,14 @@ export function buildSchema(options: SchemaOptions): GraphQLSchema {
     addRelationFields(builder, types, projections, maxPageSize);
   }
   if (commands.length > 0 || extension)
-    builder.mutationType({ description: 'The commands: each decides, and writes events.' });
+    builder.mutationType({ description: 'Commands. Each decides, and appends events.' });
   if (commands.length > 0) {
     const payload = commandPayload(builder, query);
     const named = createNamedInputs<InputPart>();
     for (const command of commands) addMutationField(builder, names, command, projections, payload, named);
   }
   if (projections.length > 0 || extension)
-    builder.subscriptionType({ description: 'What can be read, and what becomes of it.' });
+    builder.subscriptionType({ description: 'Live reads of the read models.' });
   for (const types of projections) addSubscriptionFields(builder, names, types, maxPageSize);
 
   function complete(): GraphQLSchema {

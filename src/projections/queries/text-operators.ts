@@ -24,20 +24,20 @@ interface PatternSearch {
 export const textOperators = {
   startsWith: {
     index: 'ordered',
-    description: 'Starts with this text, in upper and lower case as it stands.',
+    description: 'Starts with this text. Case-sensitive.',
     end: afterPrefix,
     matches: (value, text) => value.startsWith(text),
   },
   endsWith: {
     index: 'search',
-    description: 'Ends with this text, in upper and lower case as it stands.',
+    description: 'Ends with this text. Case-sensitive.',
     pattern: (text) => `%${literalPattern(text)}`,
     ignoreCase: false,
     matches: (value, text) => value.endsWith(text),
   },
   contains: {
     index: 'search',
-    description: 'Has this in it.',
+    description: 'Contains this text. Case-sensitive.',
     pattern: partPattern,
     ignoreCase: false,
     matches: (value, text) => value.includes(text),
@@ -45,7 +45,7 @@ export const textOperators = {
   ilike: {
     index: 'search',
     description:
-      "Is of this pattern, in upper and lower case alike: '%' stands for any characters, '_' for any one; after a backslash they stand for themselves.",
+      "Matches this pattern. Case-insensitive. '%' matches any characters, '_' matches one character. A backslash before them makes them ordinary characters.",
     pattern: (text) => text,
     ignoreCase: true,
     matches: (value, text) => isLike(withoutCase(value), withoutCase(text)),

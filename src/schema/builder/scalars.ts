@@ -21,7 +21,7 @@ export const scalars = {
   }),
   BigInt: textScalar({
     name: 'BigInt',
-    description: "A whole number of 64 bits as a decimal string, such as '9007199254740993'.",
+    description: "A 64-bit integer as a decimal string, such as '9007199254740993'.",
     expected: "a whole number of 64 bits as a decimal string, such as '42'",
     numbers: true,
     parse: (text) => (/^-?\d{1,19}$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text) ? text : undefined),
@@ -29,14 +29,14 @@ export const scalars = {
   }),
   Date: textScalar({
     name: 'Date',
-    description: "A day of the calendar, such as '2026-01-31'.",
+    description: "A calendar date, such as '2026-01-31'.",
     expected: "a day such as '2026-01-31'",
     parse: canonicalText(t.date()),
   }),
   DateTime: textScalar({
     name: 'DateTime',
     description:
-      "An instant with its zone, such as '2026-01-31T12:00:00Z'. Answers are in UTC, with microseconds where they are not zero.",
+      "A time with its zone, such as '2026-01-31T12:00:00Z'. Responses are in UTC, with microseconds if they are not zero.",
     specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
     expected: "a time with its zone, such as '2026-01-31T12:00:00Z', to the microsecond at most",
     parse: (text) => canonicalText(t.timestamptz())(text) && text,
@@ -62,7 +62,7 @@ export const scalars = {
     name: 'Position',
     extensions: typedAs('string'),
     description:
-      "A place in the order of the whole event log, as a decimal string such as '1042', or with what stood there, such as '1042.9f3c21ab'. Every command answers with one; demand it with `@after`, as it was given.",
+      "A position of the event log, as a decimal string such as '1042', or with a mark of the event there, such as '1042.9f3c21ab'. Each payload of a command has one. Pass it to `@after` unchanged.",
     serialize: String,
     parseValue: (value) => parsePosition(typeof value === 'string' ? value : undefined, value),
     parseLiteral: (node) =>
@@ -71,7 +71,7 @@ export const scalars = {
   SafeInt: GraphQLSafeInt,
   UUID: textScalar({
     name: 'UUID',
-    description: 'A UUID, in lower case.',
+    description: 'A UUID in lower case.',
     specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc9562',
     expected: 'a UUID',
     parse: canonicalText(t.uuid()),

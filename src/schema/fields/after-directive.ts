@@ -18,9 +18,9 @@ function afterDirective(position: GraphQLScalarType): GraphQLDirective {
   return new GraphQLDirective({
     name: 'after',
     description:
-      'Demands that the answer includes everything up to this position of the event log, such as the `position` of a mutation: it waits, bounded, until it does. Null demands nothing.',
+      'Waits, for a limited time, until the response includes everything up to this position of the event log, such as the `position` of a mutation. Null does not wait.',
     locations: [DirectiveLocation.QUERY, DirectiveLocation.SUBSCRIPTION],
-    args: { position: { type: position, description: 'A position as it was given; null demands nothing.' } },
+    args: { position: { type: position, description: 'A position of a payload, a message or `_meta`. Null does not wait.' } },
   });
 }
 

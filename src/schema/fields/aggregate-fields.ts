@@ -32,9 +32,9 @@ function addAggregate(builder: Builder, names: TypeNames, { served, projection, 
   builder.queryField(names.claimField('Query', queryNames(projection).aggregate, projection.id), (t) =>
     t.field({
       type: aggregates.aggregate,
-      description: 'Numbers about all rows that match, in as many pages as they may be; what is selected is computed.',
+      description: 'Aggregates of all rows that match, not only of one page. Only what is selected is computed.',
       ...metadata({ kind: 'aggregate', served }),
-      args: { where: t.arg({ type: where, required: false, description: 'Which rows; all of them without it.' }) },
+      args: { where: t.arg({ type: where, required: false, description: 'Only rows that match this filter. Default: all rows.' }) },
       async resolve(root, args, context, info) {
         const waiting = beforeRead(served, context, root?.after, info);
         if (waiting) await waiting;
@@ -56,28 +56,28 @@ function addGrouped(
   builder.queryField(names.claimField('Query', queryNames(projection).grouped, projection.id), (t) =>
     t.field({
       type: [aggregates.group],
-      description: 'Numbers about groups of the rows that match.',
+      description: 'Aggregates of the rows that match, for each group.',
       ...metadata({ kind: 'groups', served, maxPageSize }),
       args: {
         by: t.arg({
           type: [aggregates.groupBy],
           required: true,
-          description: 'What the rows of a group have in common.',
+          description: 'The columns to group by.',
         }),
-        where: t.arg({ type: where, required: false, description: 'Which rows; all of them without it.' }),
+        where: t.arg({ type: where, required: false, description: 'Only rows that match this filter. Default: all rows.' }),
         having: t.arg({
           type: aggregates.having,
           required: false,
-          description: 'Which groups; all of them without it.',
+          description: 'Only groups that match this filter. Default: all groups.',
         }),
         orderBy: t.arg({
           type: [aggregates.orderBy],
           required: false,
-          description: 'The key, ascending, decides where this does not. Groups without a value come last.',
+          description: 'The order of the groups. Groups with equal values are ordered by their key, ascending. Groups without a value come last.',
         }),
         first: t.arg.int({
           required: false,
-          description: `Groups from the start: ${maxPageSize} where nothing is given, and at most.`,
+          description: `The number of groups from the start. Default and maximum: ${maxPageSize}.`,
         }),
       },
       async resolve(root, args, context, info) {

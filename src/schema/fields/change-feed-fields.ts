@@ -23,22 +23,22 @@ export function addChangeFeed(builder: Builder, names: TypeNames, types: Project
     t.field({
       type: messageOf(builder, names, types),
       description:
-        'All rows as they are, then what becomes of them. Who comes back with the `cursor` of the last message gets what has changed since, and nothing else.',
+        'All current rows, then their changes. To continue an earlier subscription, pass the `cursor` of its last message as `since`: only what has changed after it is sent.',
       args: {
         since: t.arg.string({
           required: false,
           description:
-            "The `cursor` of the last message that was applied, or of an answer's `extensions.cursors`; or a position alone. The header `Last-Event-ID` counts in its place.",
+            "Continue after this: the `cursor` of the last message that you applied, a cursor of a response's `extensions.cursors`, or a position. The header `Last-Event-ID` can be used instead.",
         }),
         where: t.arg({
           type: where,
           required: false,
-          description: 'Other rows are left out: a row that no longer matches is sent as removed.',
+          description: 'Only rows that match this filter. A row that no longer matches is sent as removed.',
         }),
         snapshot: t.arg.boolean({
           required: false,
           defaultValue: true,
-          description: 'False: where there is nothing to go on from, only what changes from now on.',
+          description: 'Whether to send all current rows if there is nothing to continue from. False: only changes from now on.',
         }),
       },
       async subscribe(_, args, context, info) {
@@ -75,57 +75,57 @@ function messageOf(
   const { graphql, id } = projection;
   const { operation, lagReason } = enumsOf(builder);
   const change = builder.objectRef<RowChange>(names.claim(`${graphql.type}Change`, id)).implement({
-    description: 'What became of a row: the latest, where it changed several times.',
+    description: 'A change of a row. If it changed several times, the latest change.',
     fields: (t) => ({
       operation: t.field({
         type: operation,
-        description: 'Whether the row is to be set or removed.',
+        description: 'Whether to set or to remove the row.',
         resolve: (change) => change.operation,
       }),
       key: t.field({
         type: key,
-        description: 'Which row it is.',
+        description: 'The key of the row.',
         resolve: (change) => keyRow(projection, change.key),
       }),
       row: t.field({
         type: row,
         nullable: true,
-        description: 'As it is now; null where it is gone.',
+        description: 'The row with its new values. Null if it was removed.',
         resolve: (change) => change.row,
       }),
       position: t.field({
         type: 'Position',
-        description: 'How far into the event log the change reaches.',
+        description: 'The position of the event log that the change includes.',
         resolve: (change) => change.position,
       }),
     }),
   });
   return builder.objectRef<ChangeFeedUpdate>(names.claim(`${graphql.type}Changes`, id)).implement({
-    description: 'Apply it whole: set what is upserted, remove what is deleted.',
+    description: 'Changes to apply together: set the rows of each UPSERT, remove those of each DELETE.',
     fields: (t) => ({
       position: t.field({
         type: 'Position',
-        description: 'Everything up to here has been sent, except within a snapshot of several messages.',
+        description: 'All changes up to this position have been sent, except within a snapshot of several messages.',
         resolve: (update) => update.position,
       }),
       cursor: t.string({
         nullable: true,
-        description: 'What `since` takes to go on after this message; null while more of a snapshot is to come.',
+        description: 'The value of `since` to continue after this message. Null while more messages of a snapshot follow.',
         resolve: ({ cursor }) => cursor && cursorText(cursor),
       }),
       reset: t.boolean({
-        description: 'Forget what you have: the rows that there are follow, if you asked for them.',
+        description: 'Discard your copy. All current rows follow if `snapshot` is true.',
         resolve: (update) => update.reset,
       }),
       lagged: t.field({
         type: lagReason,
         nullable: true,
-        description: 'Why the copy must be dropped.',
+        description: 'Why to discard the copy.',
         resolve: (update) => update.lagged,
       }),
       changes: t.field({
         type: [change],
-        description: 'In the order of their positions.',
+        description: 'The changes, ordered by position.',
         resolve: (update) => update.changes,
       }),
     }),
@@ -146,14 +146,14 @@ function enumsOf(builder: Builder): Enums {
 function makeEnums(builder: Builder) {
   return {
     operation: builder.enumType('ChangeOperation', {
-      description: 'What became of a row.',
+      description: 'The kind of a change.',
       values: {
-        UPSERT: { description: 'It is new, or has other values.' },
-        DELETE: { description: 'It is gone, or it no longer matches. It may never have been sent before.' },
+        UPSERT: { description: 'The row is new, or its values have changed.' },
+        DELETE: { description: 'The row was removed, or no longer matches the filter. It may not have been sent before.' },
       } as const,
     }),
     lagReason: builder.enumType('LagReason', {
-      description: 'Why what a subscriber knew can not be continued.',
+      description: 'Why a subscriber can not continue, and discards its copy.',
       values: Object.fromEntries(lagReasons.map((reason) => [reason, { description: lagMeanings[reason] }])) as {
         [R in LagReason]: { description: string };
       }, // one entry per reason
@@ -162,10 +162,10 @@ function makeEnums(builder: Builder) {
 }
 
 const lagMeanings: Readonly<Record<LagReason, string>> = {
-  EXPIRED: 'It was too long ago: changes are kept for a quarter of an hour.',
-  REPLACED: 'Another version answers now, or its rows were rebuilt.',
-  TOO_MANY: 'So many rows changed at once that they are not sent one by one.',
-  AHEAD: 'The read model is not there yet: it was of another database, or of one that was restored since.',
+  EXPIRED: 'The cursor is too old: changes are kept for 15 minutes.',
+  REPLACED: 'Another version is active, or the rows were rebuilt.',
+  TOO_MANY: 'Too many rows changed at once to send each of them.',
+  AHEAD: 'The cursor is ahead of the read model: it is from another database, or the database was restored.',
   HISTORY_CHANGED:
-    'The database lost events, as in a fail-over or a restore: what you had may come from some that are gone.',
+    'The database lost events, for example in a fail-over or a restore. Your copy may include some of them.',
 };

@@ -36,18 +36,18 @@ export function addEventsField(builder: Builder, names: TypeNames, types: Projec
   builder.queryField(names.claimField('Query', field, projection.id), (t) =>
     t.field({
       type: connection,
-      description: 'The events that made the row what it is, in the order of the log, and the row after each of them.',
+      description: 'The events that changed the row, in the order of the log, each with the row after it.',
       args: {
         ...Object.fromEntries(
           keyArguments.map(([name, type, description]) => [name, t.arg({ type, required: true, description })]),
         ),
         first: t.arg.int({
           required: false,
-          description: `Events from the start, or from \`after\`: ${defaultPageSize} where nothing is given, ${maxEvents} at most.`,
+          description: `The number of events from the start, or after \`after\`. Default: ${defaultPageSize}. Maximum: ${maxEvents}.`,
         }),
-        after: t.arg.string({ required: false, description: 'A cursor: the page starts behind it.' }),
-        last: t.arg.int({ required: false, description: 'Events from the end, or from `before`.' }),
-        before: t.arg.string({ required: false, description: 'A cursor: the page ends in front of it.' }),
+        after: t.arg.string({ required: false, description: 'A cursor. The page starts after it.' }),
+        last: t.arg.int({ required: false, description: 'The number of events from the end, or before `before`.' }),
+        before: t.arg.string({ required: false, description: 'A cursor. The page ends before it.' }),
       } as never, // the key arguments are only known at run time
       async resolve(root, args: PageArguments, context, info) {
         refuseRelationsOfThePast(projection, selectedFields(info, rowPaths), info.schema);
@@ -109,17 +109,17 @@ function eventConnectionOf(
 ): ObjectRef<Types, EventPage> {
   const { graphql, id } = projection;
   const event = builder.objectRef<RowVersion>(names.claim(`${graphql.type}Event`, id)).implement({
-    description: `An event that touched a ${graphql.type}.`,
+    description: `An event that changed a \`${graphql.type}\`.`,
     fields: (t) => ({
-      id: t.field({ type: 'UUID', description: 'Names the event.', resolve: ({ event }) => event.id }),
-      type: t.string({ description: 'What happened, such as `ItemAdded`.', resolve: ({ event }) => event.type }),
+      id: t.field({ type: 'UUID', description: 'The id of the event.', resolve: ({ event }) => event.id }),
+      type: t.string({ description: 'The type of the event, such as `ItemAdded`.', resolve: ({ event }) => event.type }),
       position: t.field({
         type: 'Position',
-        description: 'In the order of the whole log.',
+        description: 'The position of the event in the log.',
         resolve: ({ event }) => tokenText(tokenOf(event)),
       }),
-      streamId: t.id({ description: 'The stream that it is in.', resolve: ({ event }) => event.streamId }),
-      streamPosition: t.int({ description: '1, 2, 3… in its stream.', resolve: ({ event }) => event.streamPosition }),
+      streamId: t.id({ description: 'The stream of the event.', resolve: ({ event }) => event.streamId }),
+      streamPosition: t.int({ description: 'The position of the event in its stream: 1, 2, 3…', resolve: ({ event }) => event.streamPosition }),
       recordedAt: t.field({
         type: 'DateTime',
         description: 'When the database recorded it.',
@@ -129,50 +129,50 @@ function eventConnectionOf(
         type: 'JSON',
         nullable: true,
         description:
-          'What the event says, in the newest shape of its type: the fields that the viewer may read; null where it may read none.',
+          'The payload, in the newest version of its type, with the fields that the viewer may read. Null if it may read none.',
         resolve: ({ event }) => event.payload,
       }),
       actor: t.string({
         nullable: true,
-        description: 'Who did it.',
+        description: 'Who caused the event.',
         resolve: ({ event }) => textOf(event.metadata.actor),
       }),
       correlationId: t.id({
         nullable: true,
-        description: 'The same for all that came of one request.',
+        description: 'The same for all events of one request.',
         resolve: ({ event }) => textOf(event.metadata.correlationId),
       }),
       row: t.field({
         type: row,
         nullable: true,
-        description: 'The row after the event; null where it removed the row.',
+        description: 'The row after the event. Null if the event removed it.',
         resolve: (version) => version.row,
       }),
     }),
   });
   const edge = builder.objectRef<RowVersion>(names.claim(`${graphql.type}EventEdge`, id)).implement({
-    description: `An event that touched a \`${graphql.type}\`, and its place among them.`,
+    description: `An event that changed a \`${graphql.type}\`, with its cursor.`,
     fields: (t) => ({
-      cursor: t.string({ description: 'The place of this event, for `after` and `before`.', resolve: cursorOf }),
+      cursor: t.string({ description: 'The position of this event, for `after` and `before`.', resolve: cursorOf }),
       node: t.field({ type: event, description: 'The event.', resolve: (version) => version }),
     }),
   });
   return builder.objectRef<EventPage>(names.claim(`${graphql.type}EventConnection`, id)).implement({
-    description: `A page of the events that touched a \`${graphql.type}\`.`,
+    description: `A page of the events that changed a \`${graphql.type}\`.`,
     fields: (t) => ({
-      edges: t.field({ type: [edge], description: 'The events, each with its cursor.', resolve: ({ rows }) => rows }),
+      edges: t.field({ type: [edge], description: 'The events with their cursors.', resolve: ({ rows }) => rows }),
       nodes: t.field({ type: [event], description: 'The events without their cursors.', resolve: ({ rows }) => rows }),
       pageInfo: t.field({
         type: pageInfoOf(builder),
-        description: 'Where the page is among the events.',
+        description: 'Whether there are more events, and the cursors of this page.',
         resolve: (page) => pageInfo(page, cursorOf),
       }),
       totalCount: t.int({
-        description: 'How many events the row has in all pages.',
+        description: 'The number of events in all pages.',
         args: {
           upTo: t.arg.int({
             required: false,
-            description: 'Counts no further than to this number: an answer that is equal to it says so many or more.',
+            description: 'Stops counting at this number: a result equal to it means this many or more.',
           }),
         },
         resolve: ({ total }, { upTo }) => Math.min(total, boundOf(upTo) ?? total),

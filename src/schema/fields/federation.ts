@@ -33,7 +33,7 @@ export function addFederation(
 
 function addService(builder: Builder, sdl: () => string): void {
   const service = builder.objectRef<object>('_Service').implement({
-    description: 'What a federated gateway asks of a subgraph.',
+    description: 'The subgraph, for a federated gateway.',
     fields: (t) => ({ sdl: t.string({ description: 'The schema of the subgraph.', resolve: sdl }) }),
   });
   builder.queryField('_service', (t) =>
@@ -45,11 +45,11 @@ function addEntities(builder: Builder, projections: readonly ProjectionTypes[]):
   const typeOf = new WeakMap<object, string>();
   const any = new GraphQLScalarType<unknown>({
     name: '_Any',
-    description: 'An entity, named by its type and its key.',
+    description: 'An entity, represented by its type and its key.',
   });
   builder.addScalarType('_Any' as never, any as never); // the builder's type knows only its own scalars
   const entity = builder.unionType('_Entity', {
-    description: 'A row that gateways look up.',
+    description: 'A row that a gateway can look up.',
     types: projections.map(({ row }) => row),
     resolveType: (row) => typeOf.get(row) ?? null,
   });
@@ -63,12 +63,12 @@ function addEntities(builder: Builder, projections: readonly ProjectionTypes[]):
     t.field({
       type: [entity],
       nullable: { list: false, items: true },
-      description: 'The rows that gateways name, in their order; null where there is none.',
+      description: 'The rows of these representations, in the same order. Null if there is none.',
       args: {
         representations: t.arg({
           type: ['_Any' as never],
           required: true,
-          description: 'Each a type and a key.',
+          description: 'The type and the key of each entity.',
         }),
       },
       async resolve(root, args, context, info): Promise<(Row | null)[]> {

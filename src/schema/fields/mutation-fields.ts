@@ -36,17 +36,17 @@ export function addMutationField(
       description: command.description ?? `Executes the command \`${command.name}\`.`,
       args: {
         ...(input
-          ? { input: t.arg({ type: input.type, required: input.required, description: 'What the command takes.' }) }
+          ? { input: t.arg({ type: input.type, required: input.required, description: 'The input of the command.' }) }
           : {}),
         expectedVersion: t.arg.int({
           required: false,
           description:
-            'The version of the stream that the client saw (`streamVersion` of a payload, 0 for no stream): the command is refused with CONCURRENCY_CONFLICT where it is at another.',
+            'The version of the stream that the client has seen: `streamVersion` of a payload, or 0 for no stream. If the stream has another version, the command is refused with CONCURRENCY_CONFLICT.',
         }),
         idempotencyKey: t.arg.string({
           required: false,
           description:
-            'Names this execution among those of the viewer: sent again with the same input, it does nothing and answers as the first time. With another input it is refused.',
+            'Identifies this execution among those of the viewer. If it is sent again with the same input, nothing is done and the payload is that of the first time. With another input it is refused.',
         }),
       },
       resolve(_, args, context) {
@@ -64,19 +64,19 @@ export function addMutationField(
 /** `CommandPayload`: the fields of all payloads. */
 export function commandPayload(builder: Builder, query: ObjectRef<Types, Root>): InterfaceRef<Types, CommandResult> {
   return builder.interfaceRef<CommandResult>('CommandPayload').implement({
-    description: 'What every command answers with.',
+    description: 'The fields that all command payloads have.',
     fields: (t) => ({
       position: t.field({
         type: 'Position',
-        description: 'Of the last event that was written; demand it with `@after` to read what was written.',
+        description: 'The position of the last event that was written. Pass it to `@after` to read what was written.',
         resolve: (result) => tokenText(writtenToken(result)),
       }),
       streamId: t.id({
-        description: 'The stream that the command is about.',
+        description: 'The stream of the command.',
         resolve: (result) => result.streamId,
       }),
       streamVersion: t.int({
-        description: "The stream's version after the command, for the next command's `expectedVersion`.",
+        description: 'The version of the stream after the command, for `expectedVersion` of the next command.',
         resolve: (result) => result.streamVersion,
       }),
       query: t.field({
@@ -84,7 +84,7 @@ export function commandPayload(builder: Builder, query: ObjectRef<Types, Root>):
         // A read that fails must not turn a command that was written into null.
         nullable: true,
         description:
-          'Any query, answered with what was written; null if a part of it that is never null can not be read.',
+          'Queries whose results include what was written. Null if a part of them that is never null can not be read.',
         resolve: (result) => ({ after: result.position }),
       }),
     }),
@@ -102,7 +102,7 @@ function payloadOf(
 ) {
   for (const field of ['position', 'streamId', 'streamVersion', 'query']) names.claimField(name, field, 'Refold');
   const payload = builder.objectRef<CommandResult>(name).implement({
-    description: `What \`${command.name}\` answers with.`,
+    description: `The payload of \`${command.name}\`.`,
     interfaces: [base],
   });
   for (const types of projections) {
@@ -138,7 +138,7 @@ function addRowField(
     t.field({
       type: row,
       nullable: true,
-      description: 'The row that the written events touch, with what was written; null where they touch none.',
+      description: 'The row that the written events change, after the change. Null if they change none.',
       async resolve(result, _, context, info) {
         const key = touchedKey(projection, result);
         if (!key) return null;

@@ -25,8 +25,8 @@ export function addNodeFields(builder: Builder, names: TypeNames, projections: r
   if (identified.length === 0) return;
   const typeOf = new WeakMap<object, string>();
   const node = builder.interfaceRef<Row>('Node').implement({
-    description: 'What has an id that is good for `node`, whatever its type.',
-    fields: (t) => ({ id: t.id({ description: 'Names the row among all rows of all types.', resolve: () => '' }) }), // each type resolves its own
+    description: 'A row that `node` can return.',
+    fields: (t) => ({ id: t.id({ description: 'The id of the row among the rows of all types.', resolve: () => '' }) }), // each type resolves its own
     resolveType: (row) => typeOf.get(row) ?? null,
   });
   for (const types of identified) addId(builder, names, node, types);
@@ -35,8 +35,8 @@ export function addNodeFields(builder: Builder, names: TypeNames, projections: r
     t.field({
       type: node,
       nullable: true,
-      description: 'The row that has the id; null where there is none.',
-      args: { id: t.arg.id({ required: true, description: 'An `id` that a row answered with.' }) },
+      description: 'The row with this id. Null if there is none.',
+      args: { id: t.arg.id({ required: true, description: 'The `id` of a row.' }) },
       async resolve(root, { id }, context, info) {
         const [found] = await find([id], root, context, info);
         return found;
@@ -47,8 +47,8 @@ export function addNodeFields(builder: Builder, names: TypeNames, projections: r
     t.field({
       type: [node],
       nullable: { list: false, items: true },
-      description: `The rows that have the ids, in their order, ${maxIds} at most; null where there is none.`,
-      args: { ids: t.arg.idList({ required: true, description: 'Each an `id` that a row answered with.' }) },
+      description: `The rows with these ids, in the same order. Null for an id without a row. At most ${maxIds}.`,
+      args: { ids: t.arg.idList({ required: true, description: 'The `id` of each row.' }) },
       resolve: (root, { ids }, context, info) => {
         if (ids.length > maxIds) throw badInput(`'ids' names ${ids.length} rows; the limit is ${maxIds}.`);
         return find(ids, root, context, info);
@@ -67,7 +67,7 @@ function addId(
   computedFrom(projection, field, projection.keyColumns);
   builder.objectField(row, field, (t) =>
     t.id({
-      description: 'Names the row among all rows of all types; see `node`.',
+      description: 'The id of the row among the rows of all types, for `node`.',
       ...metadata({ kind: 'globalId' }),
       resolve: (values) => globalId(projection, values),
     }),

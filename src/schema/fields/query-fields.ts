@@ -35,14 +35,14 @@ function addSingle(builder: Builder, names: TypeNames, { served, projection, row
     t.field({
       type: row,
       nullable: true,
-      description: `The \`${projection.graphql.type}\` with this key; null if there is none or the viewer may not see it.`,
+      description: `The \`${projection.graphql.type}\` with this key. Null if there is none, or if the viewer may not see it.`,
       ...metadata({ kind: 'row', served, by: projection.keyColumns }),
       args: {
         ...Object.fromEntries(
           keyArguments.map(([name, type, description]) => [name, t.arg({ type, required: true, description })]),
         ),
         ...(projection.history
-          ? { asOf: t.arg({ type: asOfType(builder), required: false, description: 'The row as it was then.' }) }
+          ? { asOf: t.arg({ type: asOfType(builder), required: false, description: 'Returns the row as it was at this moment.' }) }
           : {}),
       },
       async resolve(root, args, context, info) {
@@ -71,7 +71,7 @@ function addUnique(builder: Builder, names: TypeNames, { served, projection, row
       t.field({
         type: row,
         nullable: true,
-        description: `The \`${projection.graphql.type}\` with this \`${by[0]}\`; null if there is none or the viewer may not see it.`,
+        description: `The \`${projection.graphql.type}\` with this \`${by[0]}\`. Null if there is none, or if the viewer may not see it.`,
         ...metadata({ kind: 'row', served, by }),
         args: Object.fromEntries(by.map((column) => [column, t.arg({ ...argumentOf(column), required: true })])),
         async resolve(root, args, context, info) {
@@ -92,7 +92,7 @@ function addList(builder: Builder, names: TypeNames, types: ProjectionTypes, max
   builder.queryField(names.claimField('Query', projection.graphql.list, projection.id), (t) =>
     t.field({
       type: connection,
-      description: `A page of all \`${projection.graphql.type}\` rows that match.`,
+      description: `A page of the \`${projection.graphql.type}\` rows that match.`,
       ...metadata({ kind: 'list', served, maxPageSize }),
       args: listArguments(builder, types, maxPageSize),
       async resolve(root, args, context, info) {

@@ -43,7 +43,7 @@ function addOne(
       type,
       nullable: true,
       description:
-        description ?? `The \`${projection.graphql.type}\` that \`${from.join('`, `')}\` names; null if there is none.`,
+        description ?? `The \`${projection.graphql.type}\` with the key in \`${from.join('`, `')}\`. Null if there is none.`,
       ...metadata({ kind: 'relation', relation, target: served, maxPageSize }),
       async resolve(parent, _, context, info) {
         const waiting = beforeRelatedRead(served, context);
@@ -72,7 +72,7 @@ function addMany(
     t.field({
       type: connection,
       description:
-        description ?? `The \`${projection.graphql.type}\` rows whose \`${to}\` is the \`${from}\` of this one.`,
+        description ?? `The \`${projection.graphql.type}\` rows whose \`${to}\` is equal to \`${from}\` of this row.`,
       ...metadata({ kind: 'relation', relation, target: served, maxPageSize }),
       args: listArguments(builder, target, maxPageSize),
       async resolve(parent, args, context, info): Promise<Connection> {

@@ -36,7 +36,7 @@ function addRow(builder: Builder, names: TypeNames, { served, projection, row, k
     t.field({
       type: row,
       nullable: true,
-      description: 'The row as it is, then after every change; null while there is none.',
+      description: 'The current row, then the row after each change. Null while there is none.',
       args: Object.fromEntries(
         keyArguments.map(([name, type, description]) => [name, t.arg({ type, required: true, description })]),
       ),
@@ -58,13 +58,13 @@ function addList(builder: Builder, names: TypeNames, types: ProjectionTypes, max
   builder.subscriptionField(names.claimField('Subscription', projection.graphql.list, projection.id), (t) =>
     t.field({
       type: updateOf(builder, names, types),
-      description: 'The list as it is, then what becomes of it.',
+      description: 'The current list, then its changes.',
       args: {
-        where: t.arg({ type: where, required: false, description: 'Which rows; all of them without it.' }),
-        orderBy: t.arg({ type: [orderBy], required: false, description: 'The key decides where this does not.' }),
+        where: t.arg({ type: where, required: false, description: 'Only rows that match this filter. Default: all rows.' }),
+        orderBy: t.arg({ type: [orderBy], required: false, description: 'The order of the rows. Rows with equal values are ordered by their key.' }),
         first: t.arg.int({
           required: false,
-          description: `The length of the list: ${Math.min(defaultPageSize, maxPageSize)} where nothing is given, ${maxPageSize} at most.`,
+          description: `The length of the list. Default: ${Math.min(defaultPageSize, maxPageSize)}. Maximum: ${maxPageSize}.`,
         }),
       },
       async subscribe(_, args, context, info) {
@@ -95,51 +95,51 @@ function updateOf(
 ): ObjectRef<Types, LiveListUpdate> {
   const { graphql, id } = projection;
   const place = builder.objectRef<ListPlace>(names.claim(`${graphql.type}Place`, id)).implement({
-    description: 'Where a row stands in a list.',
+    description: 'The place of a row in a list.',
     fields: (t) => ({
       key: t.field({ type: key, description: 'The row.', resolve: (one) => keyRow(projection, one.key) }),
       after: t.field({
         type: key,
         nullable: true,
-        description: 'The row directly before it; null at the beginning.',
+        description: 'The row directly before it. Null if it is the first.',
         resolve: (one) => one.after && keyRow(projection, one.after),
       }),
     }),
   });
   return builder.objectRef<LiveListUpdate>(names.claim(`${graphql.type}ListUpdate`, id)).implement({
-    description: 'What became of a list since the last update. The first one holds the whole list.',
+    description: 'The changes of a list since the previous message. The first message has the whole list.',
     fields: (t) => ({
       position: t.field({
         type: 'Position',
-        description: 'How far into the event log this update reaches.',
+        description: 'The position of the event log that this message includes.',
         resolve: (update) => update.position,
       }),
       snapshot: t.field({
         type: [row],
         nullable: true,
         description:
-          'The whole list in its order: at first, and again where the read model itself was replaced. Else null.',
+          'The whole list in its order: in the first message, and after the read model was replaced. Otherwise null.',
         resolve: (update) => update.snapshot,
       }),
       entered: t.field({
         type: [row],
-        description: 'Rows that were not in the list and are now.',
+        description: 'Rows that were added to the list.',
         resolve: (update) => update.entered,
       }),
       changed: t.field({
         type: [row],
-        description: 'Rows that were in the list and still are, with other values.',
+        description: 'Rows of the list whose values have changed.',
         resolve: (update) => update.changed,
       }),
       left: t.field({
         type: [key],
-        description: 'Rows that are in the list no more, by their key.',
+        description: 'The keys of rows that were removed from the list.',
         resolve: (update) => update.left.map((values) => keyRow(projection, values)),
       }),
       places: t.field({
         type: [place],
         description:
-          'Where the rows stand that entered or moved. Put one after the other, behind the rows that are named, they lead to the order of the list. Empty beside a snapshot.',
+          'The places of rows that were added or moved. Move one after the other behind the row that is named: the result is the order of the list. Empty if there is a snapshot.',
         resolve: (update) => update.places ?? [],
       }),
     }),

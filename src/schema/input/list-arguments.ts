@@ -17,15 +17,15 @@ export function listArguments(
   maxPageSize: number,
 ) {
   return builder.args((arg) => ({
-    where: arg.field({ type: where, required: false, description: 'Which rows; all of them without it.' }),
-    orderBy: arg.field({ type: [orderBy], required: false, description: 'The key decides where this does not.' }),
+    where: arg.field({ type: where, required: false, description: 'Only rows that match this filter. Default: all rows.' }),
+    orderBy: arg.field({ type: [orderBy], required: false, description: 'The order of the rows. Rows with equal values are ordered by their key.' }),
     first: arg.int({
       required: false,
-      description: `Rows from the start, or from \`after\`: ${Math.min(defaultPageSize, maxPageSize)} where nothing is given, ${maxPageSize} at most.`,
+      description: `The number of rows from the start, or after \`after\`. Default: ${Math.min(defaultPageSize, maxPageSize)}. Maximum: ${maxPageSize}.`,
     }),
-    after: arg.string({ required: false, description: 'A cursor: the page starts behind it.' }),
-    last: arg.int({ required: false, description: 'Rows from the end, or from `before`.' }),
-    before: arg.string({ required: false, description: 'A cursor: the page ends in front of it.' }),
+    after: arg.string({ required: false, description: 'A cursor. The page starts after it.' }),
+    last: arg.int({ required: false, description: 'The number of rows from the end, or before `before`.' }),
+    before: arg.string({ required: false, description: 'A cursor. The page ends before it.' }),
   }));
 }
 

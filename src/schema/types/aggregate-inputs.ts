@@ -36,7 +36,7 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
       `${scalar}Comparison`,
       comparisons.map((operator) => [operator, scalar]),
       {
-        description: 'All that is set must hold.',
+        description: 'Matches if all given conditions match.',
         of: (operator) => operatorDescription(operator as ComparisonOperator),
       }, // a ComparisonOperator
     );
@@ -85,9 +85,9 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
       const entries = of.map((field) => [field.name, typeOf(field)] as const);
       const type = objectInput(claim(name), entries, {
         description: isOneOf
-          ? `The column whose \`${kinds.join('` or `')}\` groups are ordered by.`
-          : `Bounds of \`${kinds.join('` or `')}\`, by column. All that is set must hold.`,
-        of: (column) => `Of \`${column}\`.`,
+          ? `Orders groups by the \`${kinds.join('` or `')}\` of one column.`
+          : `Conditions for \`${kinds.join('` or `')}\` of columns. Matches if all given conditions match.`,
+        of: (column) => (isOneOf ? `By \`${column}\`.` : `Conditions for \`${column}\`.`),
         ...(isOneOf ? { isOneOf } : {}),
       });
       return kinds.map((kind) => [kind, type] as const);
@@ -98,8 +98,8 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
 
     return {
       groupBy: builder.enumType(claim('By'), {
-        description: 'Indexed columns, and the hour, day or month of those that hold times; by UTC.',
-        values: Object.fromEntries(groupings.map((name) => [name, { description: `Rows with the same \`${name}\`.` }])),
+        description: 'The columns that rows can be grouped by: indexed columns, and the hour, day or month of times, in UTC.',
+        values: Object.fromEntries(groupings.map((name) => [name, { description: `Group by \`${name}\`.` }])),
       }) as EnumRef<Types, string>, // the names above
       having: objectInput(
         claim('Having'),
@@ -114,7 +114,7 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
         ],
         {
           extensions: condition,
-          description: 'Groups for which all that is set holds.',
+          description: 'Matches groups for which all given conditions match.',
           of: (measure) => measures[measure as Kind],
         }, // one of the measures
       ),
@@ -136,8 +136,8 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
         ],
         {
           description:
-            'What groups are ordered by. Groups in which a column has no value come last in both directions.',
-          of: (measure) => (measure === 'key' ? 'By a part of the key.' : measures[measure as Kind]), // one of the measures
+            'Orders groups. Groups without a value come last in both directions.',
+          of: (measure) => (measure === 'key' ? 'By one part of the key.' : measures[measure as Kind]), // one of the measures
           isOneOf: true,
         },
       ),
@@ -145,17 +145,17 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
   };
 }
 
-const keyOrder = 'One part of the key. Null counts as the greatest value: last in ASC, first in DESC.';
+const keyOrder = 'Orders groups by one part of their key. Null is the largest value: last in ASC, first in DESC.';
 
 type TypeOf = (field: ColumnField) => AnyInput;
 
 const measures: Readonly<Record<Kind, string>> = {
   count: 'The number of rows.',
-  countDistinct: 'The number of different values of a column.',
+  countDistinct: 'The number of distinct values of a column.',
   sum: 'The sum of a column.',
   avg: 'The average of a column.',
-  min: 'The least value of a column.',
-  max: 'The greatest value of a column.',
+  min: 'The minimum of a column.',
+  max: 'The maximum of a column.',
 };
 
 const comparisons: readonly ComparisonOperator[] = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte'];

@@ -41,7 +41,7 @@ export function createAggregateTypes(
   const numeric = fields.filter((field) => isNumeric(columnOf(field)));
   const ordered = fields
     .filter((field) => isOrdered(columnOf(field)))
-    .map((field) => ({ ...nullable(field), description: `Of \`${field.name}\`.` }));
+    .map((field) => ({ ...nullable(field), description: `The value for \`${field.name}\`.` }));
   const typeOf = (part: string, of: readonly ColumnField[], description: string) =>
     of.length === 0 ? undefined : implement(builder, names.claim(`${graphql.type}${part}`, id), of, description);
 
@@ -49,27 +49,27 @@ export function createAggregateTypes(
   const distinct = typeOf(
     'AggregateCountDistinct',
     fields.filter(({ name }) => groupable.has(name)).map(distinctField),
-    'How many different values there are, exactly; rows without a value add none.',
+    'Exact numbers of distinct values. Null is not counted.',
   );
   const sum = typeOf(
     'AggregateSum',
     numeric.map((field) => sumField(field, columnOf(field))),
-    'Sums, of whole numbers with as many digits as they take; null where there is no value.',
+    'Sums. Those of integers have as many digits as they need. Null if there is no value.',
   );
   const avg = typeOf(
     'AggregateAvg',
     numeric.map((field) => averageField(field, columnOf(field))),
-    'Averages of the values that are not null, with four digits more after the point than the column has, rounded half away from zero; null where there is no value.',
+    'Averages of the values that are not null, with four more decimal places than the column has, rounded half away from zero. Null if there is no value.',
   );
   const extreme = typeOf(
     'AggregateExtreme',
     ordered,
-    'The least or the greatest values, texts by their code points; null where there is none.',
+    'Minimums or maximums. Texts are compared by code points. Null if there is no value.',
   );
   const key = typeOf(
     'GroupKey',
     keyFields(projection, fields),
-    'What the rows of a group have in common: null where they have no value, and where they are not grouped by it.',
+    'The values that the rows of a group share. Null if they have no value, or if the rows are not grouped by that column.',
   );
 
   const measured = (name: string, description: string) => {
@@ -78,7 +78,7 @@ export function createAggregateTypes(
       description,
       fields: (t) => ({
         count: t.int({
-          description: 'How many rows there are.',
+          description: 'The number of rows.',
           ...metadata({ kind: 'measure', of: 'count' }),
           resolve: (aggregate) => aggregate.count,
         }),
@@ -86,7 +86,7 @@ export function createAggregateTypes(
           ? {
               countDistinct: t.field({
                 type: distinct,
-                description: 'How many different values each column has.',
+                description: 'The number of distinct values of each column.',
                 ...metadata({ kind: 'measure', of: 'countDistinct' }),
                 resolve: (aggregate) => aggregate.countDistinct,
               }),
@@ -112,13 +112,13 @@ export function createAggregateTypes(
           ? {
               min: t.field({
                 type: extreme,
-                description: 'The least value of each column.',
+                description: 'The minimum of each column.',
                 ...metadata({ kind: 'measure', of: 'min' }),
                 resolve: (aggregate) => aggregate.min,
               }),
               max: t.field({
                 type: extreme,
-                description: 'The greatest value of each column.',
+                description: 'The maximum of each column.',
                 ...metadata({ kind: 'measure', of: 'max' }),
                 resolve: (aggregate) => aggregate.max,
               }),
@@ -127,14 +127,14 @@ export function createAggregateTypes(
       }),
     });
   };
-  const aggregate = measured(`${graphql.type}Aggregate`, 'Numbers about all rows that match.');
-  const group = measured(`${graphql.type}Group`, 'Numbers about the rows of one group.');
+  const aggregate = measured(`${graphql.type}Aggregate`, 'Aggregates of all rows that match.');
+  const group = measured(`${graphql.type}Group`, 'Aggregates of the rows of one group.');
   // There is always a key, because the table's key is indexed.
   if (key)
     builder.objectField(group, 'key', (t) =>
       t.field({
         type: key,
-        description: 'What its rows have in common.',
+        description: 'The values that its rows share.',
         ...metadata({ kind: 'groupKey' }),
         resolve: ({ key }) => key,
       }),
@@ -164,7 +164,7 @@ function nullable(field: ColumnField): ColumnField {
 }
 
 function distinctField(field: ColumnField): ColumnField {
-  const description = `How many different values \`${field.name}\` has.`;
+  const description = `The number of distinct values of \`${field.name}\`.`;
   return { ...field, description, type: 'Int', nullable: false, resolve: (row) => row[field.name] };
 }
 
@@ -205,7 +205,7 @@ function keyFields(projection: Projection, fields: readonly ColumnField[]): read
 }
 
 const descriptions = {
-  hour: 'The first instant of the hour, by UTC.',
-  day: 'The day, by UTC.',
-  month: 'The first day of the month, by UTC.',
+  hour: 'The start of the hour, in UTC.',
+  day: 'The day, in UTC.',
+  month: 'The first day of the month, in UTC.',
 } as const;

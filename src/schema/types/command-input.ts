@@ -130,7 +130,7 @@ function objectPart(
   ref.implement({
     description:
       schema.description ??
-      (path.length === 0 ? `What the command ${quoted(prefix)} takes.` : `${words(prefix)}, as commands take it.`),
+      (path.length === 0 ? `The input of ${quoted(prefix)}.` : `${words(prefix)}, as input of a command.`),
     fields: (t) =>
       Object.fromEntries(
         properties.map(([property, given]) => {
@@ -190,7 +190,7 @@ function enumPart(values: readonly unknown[], path: Path, prefix: string, contex
     const name = names.claim(`${prefix}${pascalCase(path.at(-1) ?? 'value')}`, `${owner}, input '${path.join('.')}'`);
     const property = path.at(-1) || name;
     const type = builder.enumType(name, {
-      description: `The values of \`${property}\` that commands take.`,
+      description: `The values of \`${property}\` in the input of commands.`,
       values: enumValues(property, texts),
     });
     return { type, nullable: false, clean: same };

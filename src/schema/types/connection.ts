@@ -42,10 +42,10 @@ export function connectionOf(
   { graphql, id }: Projection,
 ): ObjectRef<Types, Connection> {
   const edge = builder.objectRef<Edge>(names.claim(`${graphql.type}Edge`, id)).implement({
-    description: `A \`${graphql.type}\` and its place in a list.`,
+    description: `A \`${graphql.type}\` in a list, with its cursor.`,
     fields: (t) => ({
       cursor: t.string({
-        description: 'The place of this row in the list, for `after` and `before`.',
+        description: 'The position of this row in the list, for `after` and `before`.',
         ...metadata({ kind: 'cursor' }),
         resolve: ({ connection, row }) => connection.cursorOf(row),
       }),
@@ -58,11 +58,11 @@ export function connectionOf(
     }),
   });
   return builder.objectRef<Connection>(names.claim(`${graphql.type}Connection`, id)).implement({
-    description: `A page of a list of \`${graphql.type}\` rows.`,
+    description: `A page of \`${graphql.type}\` rows.`,
     fields: (t) => ({
       edges: t.field({
         type: [edge],
-        description: 'The rows, each with its cursor.',
+        description: 'The rows with their cursors.',
         ...metadata({ kind: 'edges' }),
         resolve: async (connection) => (await connection.page()).rows.map((row) => ({ row, connection })),
       }),
@@ -74,18 +74,18 @@ export function connectionOf(
       }),
       pageInfo: t.field({
         type: pageInfoOf(builder),
-        description: 'Where the page is in the list.',
+        description: 'Whether there are more rows, and the cursors of this page.',
         ...metadata({ kind: 'pageInfo' }),
         resolve: async (connection) => pageInfo(await connection.page(), connection.cursorOf),
       }),
       totalCount: t.int({
-        description: 'How many rows the list has in all pages; counted only when it is asked for.',
+        description: 'The number of rows in all pages. Counted only if it is selected.',
         ...metadata({ kind: 'totalCount' }),
         args: {
           upTo: t.arg.int({
             required: false,
             description:
-              'Counts no further than to this number: an answer that is equal to it says so many or more. Without it all are counted, which is as expensive as the list is long.',
+              'Stops counting at this number: a result equal to it means this many or more. Default: counts all rows, which takes longer for a longer list.',
           }),
         },
         resolve: (connection, { upTo }) => connection.count(boundOf(upTo)),
@@ -99,7 +99,7 @@ export function pageInfoOf(builder: Builder): ObjectRef<Types, PageInfo> {
   const known = pageInfoTypes.get(builder);
   if (known) return known;
   const type = builder.objectRef<PageInfo>('PageInfo').implement({
-    description: 'Where a page is in its list, as Relay has it.',
+    description: 'Information about a page of a list, as defined by Relay.',
     fields: (t) => ({
       hasNextPage: t.boolean({
         description: 'Whether there are rows after this page.',
@@ -112,13 +112,13 @@ export function pageInfoOf(builder: Builder): ObjectRef<Types, PageInfo> {
         resolve: (info) => info.hasPreviousPage,
       }),
       startCursor: t.string({
-        description: 'The cursor of the first row; null if the page is empty.',
+        description: 'The cursor of the first row. Null if the page is empty.',
         nullable: true,
         ...metadata({ kind: 'startCursor' }),
         resolve: (info) => info.startCursor(),
       }),
       endCursor: t.string({
-        description: 'The cursor of the last row, for the next page; null if the page is empty.',
+        description: 'The cursor of the last row, for the next page. Null if the page is empty.',
         nullable: true,
         ...metadata({ kind: 'endCursor' }),
         resolve: (info) => info.endCursor(),

@@ -18,7 +18,7 @@ export function createContainsTypes(builder: Builder, names: TypeNames) {
     made.set(inside, ref);
     const columns = Object.entries(inside.columns);
     ref.implement({
-      description: `A part of \`${inside.prefix}\`: only the fields that are set are compared.`,
+      description: `A part of \`${inside.prefix}\`. Only the fields that are given are compared.`,
       fields: (t) =>
         Object.fromEntries(
           columns.map(([name, column]) => [

@@ -65,12 +65,12 @@ export function createFilterTypes(builder: Builder, names: TypeNames): FilterTyp
     const described = (description: string) => ({ type: filter, required: false, description }) as const;
     ref.implement({
       extensions: condition,
-      description: `Of the \`${filter.name.replace(/Filter$/, '')}\` rows that a row leads to. All that is set must hold.`,
+      description: `Conditions for the \`${filter.name.replace(/Filter$/, '')}\` rows that are related to a row. Matches if all given conditions match.`,
       fields: (t) =>
         ({
-          some: t.field(described('There is one for which this holds.')),
-          every: t.field(described('There is none for which this does not hold.')),
-          none: t.field(described('There is none for which this holds.')),
+          some: t.field(described('At least one related row matches.')),
+          every: t.field(described('All related rows match. Also matches if there are none.')),
+          none: t.field(described('No related row matches.')),
         }) as never, // as below
     });
     lists.set(target, ref as InputRef<WhereInput>); // as below
@@ -115,18 +115,18 @@ export function createFilterTypes(builder: Builder, names: TypeNames): FilterTyp
         });
       ref.implement({
         extensions: condition,
-        description: `All that is set must hold. An empty list holds under 'and' and never under 'or'. Null stands nowhere in it: leave out what does not matter.`,
+        description: 'Matches if all given conditions match. An empty `and` matches all rows, an empty `or` matches none. Null is refused: leave the condition out.',
         fields: (t) =>
           ({
             ...Object.fromEntries(
               [...columns, ...related()].map(([name, type]) => [
                 name,
-                t.field({ type, required: false, description: `What holds for \`${name}\`.` }),
+                t.field({ type, required: false, description: `Conditions for \`${name}\`.` }),
               ]),
             ),
-            and: t.field({ type: [ref], required: false, description: 'All of these hold.' }),
-            or: t.field({ type: [ref], required: false, description: 'One of these holds.' }),
-            not: t.field({ type: ref, required: false, description: 'This does not hold.' }),
+            and: t.field({ type: [ref], required: false, description: 'All of these match.' }),
+            or: t.field({ type: [ref], required: false, description: 'At least one of these matches.' }),
+            not: t.field({ type: ref, required: false, description: 'This does not match.' }),
           }) as never, // the fields are only known at run time
       });
       return ref as InputRef<WhereInput>; // an object of the fields above
@@ -165,18 +165,18 @@ function operatorsOfKinds(): Readonly<Record<ScalarKind, readonly FilterOperator
 }
 
 const plainDescriptions: Readonly<Record<Exclude<FilterOperator, TextOperator>, string>> = {
-  eq: 'Equal.',
-  ne: 'All that is not equal; null too.',
-  in: 'One of these. An empty list finds nothing.',
-  notIn: 'None of these; null too. An empty list finds all.',
-  lt: 'Less.',
-  lte: 'Less or equal.',
-  gt: 'Greater.',
-  gte: 'Greater or equal.',
-  has: 'Has this item.',
-  hasEvery: 'Has each of these items. An empty list finds all.',
-  hasSome: 'Has one of these items. An empty list finds nothing.',
-  isNull: 'True finds null, false all that is not null.',
+  eq: 'Is equal to this value.',
+  ne: 'Is not equal to this value. Also matches null.',
+  in: 'Is one of these values. An empty list matches no rows.',
+  notIn: 'Is none of these values. Also matches null. An empty list matches all rows.',
+  lt: 'Is less than this value.',
+  lte: 'Is less than or equal to this value.',
+  gt: 'Is greater than this value.',
+  gte: 'Is greater than or equal to this value.',
+  has: 'Contains this item.',
+  hasEvery: 'Contains all of these items. An empty list matches all rows.',
+  hasSome: 'Contains at least one of these items. An empty list matches no rows.',
+  isNull: 'True matches null. False matches all values that are not null.',
 };
 
 export function operatorDescription(operator: FilterOperator): string {
@@ -184,9 +184,9 @@ export function operatorDescription(operator: FilterOperator): string {
 }
 
 const jsonContains =
-  'Has this in it: fields of an object, items of a list, at any depth. `{ size: "L" }` is in `{ size: "L", colour: "red" }`.';
+  'Contains this value: fields of an object or items of a list, at any depth. `{ size: "L", colour: "red" }` contains `{ size: "L" }`.';
 const listContains =
-  'Has all of these items in it, in any order; an item that is an object needs only the fields given here.';
+  'Contains all of these items, in any order. An item that is an object needs only the fields that are given here.';
 
 function containsOf(value: AnyInput): string {
   return Array.isArray(value) ? listContains : jsonContains;
@@ -212,7 +212,7 @@ function operatorInput(
 ): AnyInput {
   return builder.inputType(name, {
     extensions: condition,
-    description: 'All that is set must hold.',
+    description: 'Matches if all given conditions match.',
     fields: (t) =>
       Object.fromEntries(
         operators.map((operator) => {

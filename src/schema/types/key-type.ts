@@ -18,11 +18,11 @@ export function keyTypeOf(
     builder,
     names.claim(`${graphql.type}Key`, id),
     fields.filter((field) => keyColumns.includes(field.name)),
-    'What names a row.',
+    'The key of a row.',
   );
   if (graphql.globalId)
     builder.objectField(key, 'id', (t) =>
-      t.id({ description: 'As the row had it.', resolve: (values) => globalId(projection, values) }),
+      t.id({ description: 'The `id` of the row.', resolve: (values) => globalId(projection, values) }),
     );
   return key;
 }

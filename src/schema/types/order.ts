@@ -26,10 +26,10 @@ export function createOrderTypes(builder: Builder, names: TypeNames): OrderTypes
   let nullable: AnyInput | undefined;
   const direction = () => {
     plain ??= builder.enumType('SortDirection', {
-      description: 'Which values come first.',
+      description: 'The direction of an order.',
       values: {
-        ASC: { description: 'The least value first.' },
-        DESC: { description: 'The greatest value first.' },
+        ASC: { description: 'Ascending: the smallest value first.' },
+        DESC: { description: 'Descending: the largest value first.' },
       },
     });
     return plain;
@@ -37,11 +37,11 @@ export function createOrderTypes(builder: Builder, names: TypeNames): OrderTypes
   const nullableDirection = () => {
     nullable ??= builder.enumType('NullableSortDirection', {
       description:
-        'Without more words null counts as the greatest value: last in ASC, first in DESC. An index serves these two.',
+        'The direction of an order, with the place of nulls. ASC and DESC are the fastest, because indexes have their order: nulls are last in ASC and first in DESC.',
       values: Object.fromEntries(
         Object.entries(directions).map(([name, { direction, nulls }]) => [
           name,
-          { description: `The ${direction === 'asc' ? 'least' : 'greatest'} value first, nulls ${nulls}.` },
+          { description: `${direction === 'asc' ? 'Ascending' : 'Descending'}, nulls ${nulls}.` },
         ]),
       ),
     });
@@ -56,7 +56,7 @@ export function createOrderTypes(builder: Builder, names: TypeNames): OrderTypes
       );
       const ref = builder.inputType(names.claim(`${projection.graphql.type}Order`, owner), {
         isOneOf: true,
-        description: `One column that \`${projection.graphql.type}\` rows are ordered by.`,
+        description: `Orders \`${projection.graphql.type}\` rows by one column.`,
         fields: (t) =>
           Object.fromEntries(
             columns.map(([name, type]) => [name, t.field({ type, required: false, description: `By \`${name}\`.` })]),

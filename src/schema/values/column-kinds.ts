@@ -26,10 +26,10 @@ export const equality = ['eq', 'ne', 'in', 'notIn'] as const;
 export const ordered = [...equality, 'lt', 'lte', 'gt', 'gte'] as const;
 
 export const columnKinds = {
-  integer: { scalar: 'Int', words: 'a whole number of 32 bits', operators: ordered },
+  integer: { scalar: 'Int', words: 'a 32-bit integer', operators: ordered },
   bigint: {
     scalar: 'BigInt',
-    words: 'a whole number of 64 bits',
+    words: 'a 64-bit integer',
     operators: ordered,
     fromInput: {
       expected: "a whole number as a decimal string, such as '42'",
@@ -62,11 +62,11 @@ export const columnKinds = {
     },
     toInput: (value) => (value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value),
   },
-  boolean: { scalar: 'Boolean', words: 'true or false', operators: ['eq', 'ne'] },
+  boolean: { scalar: 'Boolean', words: 'a boolean', operators: ['eq', 'ne'] },
   uuid: { scalar: 'UUID', words: 'a UUID', operators: equality, format: 'uuid' },
-  date: { scalar: 'Date', words: 'a day', operators: ordered, format: 'date' },
-  timestamptz: { scalar: 'DateTime', words: 'an instant, in UTC', operators: ordered, format: 'date-time' },
-  json: { scalar: 'JSON', words: 'any JSON', operators: [] },
+  date: { scalar: 'Date', words: 'a date', operators: ordered, format: 'date' },
+  timestamptz: { scalar: 'DateTime', words: 'a time, in UTC', operators: ordered, format: 'date-time' },
+  json: { scalar: 'JSON', words: 'any JSON value', operators: [] },
 } as const satisfies Readonly<Partial<Record<ColumnKind['kind'], KindInGraphql>>>;
 
 export type ScalarKind = keyof typeof columnKinds;

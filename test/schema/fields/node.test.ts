@@ -192,7 +192,7 @@ const withId = (graphql?: { globalId: boolean }) =>
 
 test('a table with a column of that name keeps it, and its rows are no nodes', () => {
   const sdl = printSchema(buildSchema({ versions: versionMap([active(withId())]), commands: [], maxPageSize: 50 }));
-  expect(sdl).toContain('type Box {\n  """Id: an id; names the row."""\n  id: ID!\n}');
+  expect(sdl).toContain('type Box {\n  """Id: an id. The key of the row."""\n  id: ID!\n}');
   expect(sdl).not.toContain('Node');
   expect(() => withId({ globalId: true })).toThrow(
     "box@2: graphql.globalId adds a field 'id', but a column or relation has that name. Rename it, such as 'boxId', or leave globalId out.",
