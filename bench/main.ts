@@ -1,4 +1,4 @@
-/** `npm run bench`: compares Refold with its limits and its peers, in one run. See docs/performance.md. */
+/** `npm run bench`: compares Refold with its limits and its peers, in one run. See docs/performance.md and bench/NOTES.md. */
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

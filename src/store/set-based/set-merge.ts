@@ -84,7 +84,7 @@ class DeclaredMerge implements SetMerge {
   }
 
   async run(db: Queryable, batch: SqlBatch, options: { readonly keys: boolean }): Promise<MergedRows> {
-    // Reads the range a second time. Materializing the batch to check and count it costs more, see docs/performance.md.
+    // Reads the range a second time. Materializing the batch to check and count it costs more, see bench/NOTES.md.
     const events = await countReadable(db, this.#projection, batch, this.#inBatch);
     const { rows, values } = this.#rows(batch);
     // Not prepared: a plan for the actual bounds saves more than planning costs.
