@@ -600,20 +600,6 @@ comment on column refold.runs.rows is 'Rows written.';
 
 comment on column refold.runs.busy_ms is 'Milliseconds of work.';
 
-create table refold.shadow_counts (
-  name text collate "C" not null,
-  version integer not null,
-  generation integer not null,
-  minute timestamp with time zone not null,
-  same bigint not null default 0,
-  different bigint not null default 0,
-  failed bigint not null default 0
-);
-
-alter table refold.shadow_counts add constraint shadow_counts_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.shadows(name, version) ON DELETE CASCADE;
-
-alter table refold.shadow_counts add constraint shadow_counts_pkey PRIMARY KEY (name, version, generation, minute);
-
 create table refold.shadow_examples (
   name text collate "C" not null,
   version integer not null,
@@ -634,9 +620,6 @@ create table refold.shadows (
   name text collate "C" not null,
   version integer not null,
   one_of integer not null,
-  needed_queries integer,
-  max_different double precision,
-  within_seconds integer,
   started_at timestamp with time zone not null default now(),
   stopped_at timestamp with time zone,
   same bigint not null default 0,
@@ -645,19 +628,11 @@ create table refold.shadows (
   skipped bigint not null default 0
 );
 
-alter table refold.shadows add constraint shadows_gate_is_whole CHECK ((num_nonnulls(needed_queries, max_different, within_seconds) = ANY (ARRAY[0, 3])));
-
-alter table refold.shadows add constraint shadows_max_different_check CHECK (((max_different >= (0)::double precision) AND (max_different <= (1)::double precision)));
-
 alter table refold.shadows add constraint shadows_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
-
-alter table refold.shadows add constraint shadows_needed_queries_check CHECK ((needed_queries >= 1));
 
 alter table refold.shadows add constraint shadows_one_of_check CHECK ((one_of >= 1));
 
 alter table refold.shadows add constraint shadows_pkey PRIMARY KEY (name, version);
-
-alter table refold.shadows add constraint shadows_within_seconds_check CHECK ((within_seconds >= 1));
 
 create table refold.skips (
   name text collate "C" not null,

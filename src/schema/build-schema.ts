@@ -69,8 +69,7 @@ export function buildSchema(options: SchemaOptions): GraphQLSchema {
     const named = createNamedInputs<InputPart>();
     for (const command of commands) addMutationField(builder, names, command, projections, payload, named);
   }
-  if (projections.length > 0 || extension)
-    builder.subscriptionType({ description: 'Live reads of the read models.' });
+  if (projections.length > 0 || extension) builder.subscriptionType({ description: 'Live reads of the read models.' });
   for (const types of projections) addSubscriptionFields(builder, names, types, maxPageSize);
 
   function complete(): GraphQLSchema {

@@ -17,10 +17,7 @@ import { createDatabase, type Database } from '../../src/store/postgres/database
 import { addCanaryFigures, readCanaryFigures } from '../../src/store/registry/canaries.ts';
 import { readRebuilds } from '../../src/store/registry/rebuilds.ts';
 import { readRegistry } from '../../src/store/registry/registry.ts';
-import {
-  addShadowResult,
-  readShadows,
-} from '../../src/store/registry/shadows.ts';
+import { addShadowResult, readShadows } from '../../src/store/registry/shadows.ts';
 import { claimVerification, renewVerification } from '../../src/store/registry/verifications.ts';
 import { readTableProblems } from '../../src/store/tables/table-problems.ts';
 import { startCitusCluster } from '../support/citus-cluster.ts';

@@ -4,7 +4,7 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 import type { TypedDocumentNode as DocumentNode } from '@graphql-typed-document-node/core';
-/** What the command `addProductItem` takes. */
+/** The input of `addProductItem`. */
 export type AddProductItemInput = {
   /** Cart id: an id, from 1 to 100 characters. */
   cartId: string | number;
@@ -21,15 +21,15 @@ export type CartSummaryStatus =
   /** `status` is Opened. */
   | 'Opened';
 
-/** Product item, as commands take it. */
+/** Product item, as input of a command. */
 export type ProductItemInput = {
-  /** Name: a text, from 1 to 200 characters. */
+  /** Name: a string, from 1 to 200 characters. */
   name: string;
   /** Product id: an id, from 1 to 100 characters. */
   productId: string | number;
-  /** Quantity: a whole number, from 1 to 1000. */
+  /** Quantity: an integer, from 1 to 1000. */
   quantity: number;
-  /** Unit price: a text; it matches `^\d{1,6}(\.\d{1,2})?$`. */
+  /** Unit price: a string; it matches `^\d{1,6}(\.\d{1,2})?$`. */
   unitPrice: string;
 };
 

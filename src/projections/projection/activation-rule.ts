@@ -61,16 +61,7 @@ export interface ActivationRule {
 /** What the log got in these seconds does not count as lag: otherwise a version would never become ready at the head of a busy log. */
 export const recentSeconds = 2;
 
-const known = [
-  'by',
-  'maxLag',
-  'maxLagSeconds',
-  'minReadySeconds',
-  'verify',
-  'compareWith',
-  'breaking',
-  'deadLetters',
-];
+const known = ['by', 'maxLag', 'maxLagSeconds', 'minReadySeconds', 'verify', 'compareWith', 'breaking', 'deadLetters'];
 
 /** Checks the option `activation` and fills in defaults. @throws RefoldError `INVALID_DECLARATION` */
 export function activationRule(

@@ -20,7 +20,9 @@ function afterDirective(position: GraphQLScalarType): GraphQLDirective {
     description:
       'Waits, for a limited time, until the response includes everything up to this position of the event log, such as the `position` of a mutation. Null does not wait.',
     locations: [DirectiveLocation.QUERY, DirectiveLocation.SUBSCRIPTION],
-    args: { position: { type: position, description: 'A position of a payload, a message or `_meta`. Null does not wait.' } },
+    args: {
+      position: { type: position, description: 'A position of a payload, a message or `_meta`. Null does not wait.' },
+    },
   });
 }
 

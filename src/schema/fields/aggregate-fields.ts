@@ -34,7 +34,13 @@ function addAggregate(builder: Builder, names: TypeNames, { served, projection, 
       type: aggregates.aggregate,
       description: 'Aggregates of all rows that match, not only of one page. Only what is selected is computed.',
       ...metadata({ kind: 'aggregate', served }),
-      args: { where: t.arg({ type: where, required: false, description: 'Only rows that match this filter. Default: all rows.' }) },
+      args: {
+        where: t.arg({
+          type: where,
+          required: false,
+          description: 'Only rows that match this filter. Default: all rows.',
+        }),
+      },
       async resolve(root, args, context, info) {
         const waiting = beforeRead(served, context, root?.after, info);
         if (waiting) await waiting;
@@ -64,7 +70,11 @@ function addGrouped(
           required: true,
           description: 'The columns to group by.',
         }),
-        where: t.arg({ type: where, required: false, description: 'Only rows that match this filter. Default: all rows.' }),
+        where: t.arg({
+          type: where,
+          required: false,
+          description: 'Only rows that match this filter. Default: all rows.',
+        }),
         having: t.arg({
           type: aggregates.having,
           required: false,
@@ -73,7 +83,8 @@ function addGrouped(
         orderBy: t.arg({
           type: [aggregates.orderBy],
           required: false,
-          description: 'The order of the groups. Groups with equal values are ordered by their key, ascending. Groups without a value come last.',
+          description:
+            'The order of the groups. Groups with equal values are ordered by their key, ascending. Groups without a value come last.',
         }),
         first: t.arg.int({
           required: false,

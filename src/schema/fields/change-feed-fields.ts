@@ -38,7 +38,8 @@ export function addChangeFeed(builder: Builder, names: TypeNames, types: Project
         snapshot: t.arg.boolean({
           required: false,
           defaultValue: true,
-          description: 'Whether to send all current rows if there is nothing to continue from. False: only changes from now on.',
+          description:
+            'Whether to send all current rows if there is nothing to continue from. False: only changes from now on.',
         }),
       },
       async subscribe(_, args, context, info) {
@@ -110,7 +111,8 @@ function messageOf(
       }),
       cursor: t.string({
         nullable: true,
-        description: 'The value of `since` to continue after this message. Null while more messages of a snapshot follow.',
+        description:
+          'The value of `since` to continue after this message. Null while more messages of a snapshot follow.',
         resolve: ({ cursor }) => cursor && cursorText(cursor),
       }),
       reset: t.boolean({
@@ -149,7 +151,9 @@ function makeEnums(builder: Builder) {
       description: 'The kind of a change.',
       values: {
         UPSERT: { description: 'The row is new, or its values have changed.' },
-        DELETE: { description: 'The row was removed, or no longer matches the filter. It may not have been sent before.' },
+        DELETE: {
+          description: 'The row was removed, or no longer matches the filter. It may not have been sent before.',
+        },
       } as const,
     }),
     lagReason: builder.enumType('LagReason', {

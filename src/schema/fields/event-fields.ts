@@ -112,14 +112,20 @@ function eventConnectionOf(
     description: `An event that changed a \`${graphql.type}\`.`,
     fields: (t) => ({
       id: t.field({ type: 'UUID', description: 'The id of the event.', resolve: ({ event }) => event.id }),
-      type: t.string({ description: 'The type of the event, such as `ItemAdded`.', resolve: ({ event }) => event.type }),
+      type: t.string({
+        description: 'The type of the event, such as `ItemAdded`.',
+        resolve: ({ event }) => event.type,
+      }),
       position: t.field({
         type: 'Position',
         description: 'The position of the event in the log.',
         resolve: ({ event }) => tokenText(tokenOf(event)),
       }),
       streamId: t.id({ description: 'The stream of the event.', resolve: ({ event }) => event.streamId }),
-      streamPosition: t.int({ description: 'The position of the event in its stream: 1, 2, 3…', resolve: ({ event }) => event.streamPosition }),
+      streamPosition: t.int({
+        description: 'The position of the event in its stream: 1, 2, 3…',
+        resolve: ({ event }) => event.streamPosition,
+      }),
       recordedAt: t.field({
         type: 'DateTime',
         description: 'When the database recorded it.',

@@ -25,7 +25,11 @@ export function asOfType(builder: Builder): InputRef<AsOfInput> {
     description: 'A moment of the event log: a position or a time.',
     fields: (t) => ({
       position: t.field({ type: 'Position', required: false, description: 'After the event at this position.' }),
-      time: t.field({ type: 'DateTime', required: false, description: 'After the events that were recorded up to this time.' }),
+      time: t.field({
+        type: 'DateTime',
+        required: false,
+        description: 'After the events that were recorded up to this time.',
+      }),
     }),
   });
   asOfTypes.set(builder, type);

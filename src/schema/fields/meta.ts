@@ -32,7 +32,8 @@ export function addMeta(builder: Builder, served: readonly ServedVersion[]): voi
       startsAfter: t.field({
         type: 'Position',
         nullable: true,
-        description: 'If the read model is partial: it includes only events after this position. Null if it is complete.',
+        description:
+          'If the read model is partial: it includes only events after this position. Null if it is complete.',
         resolve: ({ projection: name, version }) => {
           const found = served.find(({ projection: one }) => one.name === name && one.version === version);
           return found && found.projection.startAfter > 0n ? found.projection.startAfter : null;

@@ -42,7 +42,13 @@ function addSingle(builder: Builder, names: TypeNames, { served, projection, row
           keyArguments.map(([name, type, description]) => [name, t.arg({ type, required: true, description })]),
         ),
         ...(projection.history
-          ? { asOf: t.arg({ type: asOfType(builder), required: false, description: 'Returns the row as it was at this moment.' }) }
+          ? {
+              asOf: t.arg({
+                type: asOfType(builder),
+                required: false,
+                description: 'Returns the row as it was at this moment.',
+              }),
+            }
           : {}),
       },
       async resolve(root, args, context, info) {

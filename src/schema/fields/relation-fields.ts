@@ -43,7 +43,8 @@ function addOne(
       type,
       nullable: true,
       description:
-        description ?? `The \`${projection.graphql.type}\` with the key in \`${from.join('`, `')}\`. Null if there is none.`,
+        description ??
+        `The \`${projection.graphql.type}\` with the key in \`${from.join('`, `')}\`. Null if there is none.`,
       ...metadata({ kind: 'relation', relation, target: served, maxPageSize }),
       async resolve(parent, _, context, info) {
         const waiting = beforeRelatedRead(served, context);

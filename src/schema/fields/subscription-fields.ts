@@ -60,8 +60,16 @@ function addList(builder: Builder, names: TypeNames, types: ProjectionTypes, max
       type: updateOf(builder, names, types),
       description: 'The current list, then its changes.',
       args: {
-        where: t.arg({ type: where, required: false, description: 'Only rows that match this filter. Default: all rows.' }),
-        orderBy: t.arg({ type: [orderBy], required: false, description: 'The order of the rows. Rows with equal values are ordered by their key.' }),
+        where: t.arg({
+          type: where,
+          required: false,
+          description: 'Only rows that match this filter. Default: all rows.',
+        }),
+        orderBy: t.arg({
+          type: [orderBy],
+          required: false,
+          description: 'The order of the rows. Rows with equal values are ordered by their key.',
+        }),
         first: t.arg.int({
           required: false,
           description: `The length of the list. Default: ${Math.min(defaultPageSize, maxPageSize)}. Maximum: ${maxPageSize}.`,

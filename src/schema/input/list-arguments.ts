@@ -17,8 +17,16 @@ export function listArguments(
   maxPageSize: number,
 ) {
   return builder.args((arg) => ({
-    where: arg.field({ type: where, required: false, description: 'Only rows that match this filter. Default: all rows.' }),
-    orderBy: arg.field({ type: [orderBy], required: false, description: 'The order of the rows. Rows with equal values are ordered by their key.' }),
+    where: arg.field({
+      type: where,
+      required: false,
+      description: 'Only rows that match this filter. Default: all rows.',
+    }),
+    orderBy: arg.field({
+      type: [orderBy],
+      required: false,
+      description: 'The order of the rows. Rows with equal values are ordered by their key.',
+    }),
     first: arg.int({
       required: false,
       description: `The number of rows from the start, or after \`after\`. Default: ${Math.min(defaultPageSize, maxPageSize)}. Maximum: ${maxPageSize}.`,

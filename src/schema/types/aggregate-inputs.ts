@@ -98,7 +98,8 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
 
     return {
       groupBy: builder.enumType(claim('By'), {
-        description: 'The columns that rows can be grouped by: indexed columns, and the hour, day or month of times, in UTC.',
+        description:
+          'The columns that rows can be grouped by: indexed columns, and the hour, day or month of times, in UTC.',
         values: Object.fromEntries(groupings.map((name) => [name, { description: `Group by \`${name}\`.` }])),
       }) as EnumRef<Types, string>, // the names above
       having: objectInput(
@@ -135,8 +136,7 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
           ...parts(['min', 'max'], 'ExtremeOrder', ordered, toDirection, true),
         ],
         {
-          description:
-            'Orders groups. Groups without a value come last in both directions.',
+          description: 'Orders groups. Groups without a value come last in both directions.',
           of: (measure) => (measure === 'key' ? 'By one part of the key.' : measures[measure as Kind]), // one of the measures
           isOneOf: true,
         },

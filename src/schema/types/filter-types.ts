@@ -115,7 +115,8 @@ export function createFilterTypes(builder: Builder, names: TypeNames): FilterTyp
         });
       ref.implement({
         extensions: condition,
-        description: 'Matches if all given conditions match. An empty `and` matches all rows, an empty `or` matches none. Null is refused: leave the condition out.',
+        description:
+          'Matches if all given conditions match. An empty `and` matches all rows, an empty `or` matches none. Null is refused: leave the condition out.',
         fields: (t) =>
           ({
             ...Object.fromEntries(

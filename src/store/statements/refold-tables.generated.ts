@@ -367,16 +367,6 @@ interface RunsTable {
   busy_ms: Int8;
 }
 
-interface ShadowCountsTable {
-  name: string;
-  version: number;
-  generation: number;
-  minute: string;
-  same: Generated<Int8>;
-  different: Generated<Int8>;
-  failed: Generated<Int8>;
-}
-
 interface ShadowExamplesTable {
   name: string;
   version: number;
@@ -393,9 +383,6 @@ interface ShadowsTable {
   name: string;
   version: number;
   one_of: number;
-  needed_queries: number | null;
-  max_different: number | null;
-  within_seconds: number | null;
   started_at: Generated<string>;
   stopped_at: string | null;
   same: Generated<Int8>;
@@ -551,7 +538,6 @@ export interface RefoldTables {
   'refold.reactors': ReactorsTable;
   'refold.rebuilds': RebuildsTable;
   'refold.runs': RunsTable;
-  'refold.shadow_counts': ShadowCountsTable;
   'refold.shadow_examples': ShadowExamplesTable;
   'refold.shadows': ShadowsTable;
   'refold.skips': SkipsTable;
