@@ -57,7 +57,6 @@ const longClosures: Exceptions = {
   'runtime/consumers/log-source.ts createLogSource': [130, 'one poll for all readers, and what they share of it'],
   'runtime/live/follower.ts createFollower': [170, 'one round, in its order'],
   'runtime/runtime.ts startRuntime': [180, 'the ordered list of what a process starts'],
-  'runtime/versions/versions.ts createVersions': [142, 'the view of the registry, replaced as a whole'],
   'store/inline/inline-appends.ts createInlineAppends': [210, 'one transaction, in its order'],
   'store/ownership/lease-ownership.ts createLeaseOwnership': [165, 'the life of one lease'],
   'store/postgres/notifications.ts createNotifications': [140, 'the life of one connection'],

@@ -7,7 +7,6 @@ export const slowFiles = [
   'test/docs/retail.test.ts',
   'test/runtime/rebuilds/rebuild-forms.test.ts',
   'test/examples/online-retail-import.test.ts',
-  'test/refold/move-kills.test.ts',
   'test/refold/read-store-kills.test.ts',
   'test/runtime/ownership/spread.test.ts',
   'test/runtime/ownership/kill.test.ts',

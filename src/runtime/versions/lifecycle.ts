@@ -127,6 +127,31 @@ async function setActive(
   await pointViews(tx, readSchema, [name]);
 }
 
+/** @param declarations null if it may break clients */
+async function activateReady(
+  tx: Queryable,
+  readSchema: string,
+  { name, version }: Pick<Projection, 'name' | 'version'>,
+  step: TransitionReason,
+  declarations: SchemaDeclarations | null,
+): Promise<void> {
+  const { state, ...found } = await expectVersion(tx, name, version);
+  switch (state) {
+    case 'ready':
+      refusePaused(name, version, found);
+      if (declarations) await refuseBreaking(tx, declarations, name, version);
+      return setActive(tx, readSchema, name, version, step);
+    case 'active':
+      throw refused(name, version, `is active already.`);
+    case 'building':
+      throw refused(name, version, `is still building; 'refold status' shows how far it is.`);
+    case 'failed':
+      throw refused(name, version, `has failed; 'refold status' says why. It continues when the cause is fixed.`);
+    case 'retired':
+      throw refused(name, version, `is retired; declare the next version instead.`);
+  }
+}
+
 /** Returns a version that was emptied and rebuilt in place to its earlier state; clients knew it before. */
 async function completeInPlace(
   tx: Queryable,
@@ -183,29 +208,6 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
       : completeVersion(tx, readSchema, projection, { actor, reason: 'caught up' }, declarations);
   }
 
-  async function activateReady(
-    tx: Queryable,
-    { name, version }: Pick<Projection, 'name' | 'version'>,
-    step: TransitionReason,
-    allowBreaking: boolean,
-  ): Promise<void> {
-    const { state, ...found } = await expectVersion(tx, name, version);
-    switch (state) {
-      case 'ready':
-        refusePaused(name, version, found);
-        if (!allowBreaking) await refuseBreaking(tx, declarations, name, version);
-        return setActive(tx, readSchema, name, version, step);
-      case 'active':
-        throw refused(name, version, `is active already.`);
-      case 'building':
-        throw refused(name, version, `is still building; 'refold status' shows how far it is.`);
-      case 'failed':
-        throw refused(name, version, `has failed; 'refold status' says why. It continues when the cause is fixed.`);
-      case 'retired':
-        throw refused(name, version, `is retired; declare the next version instead.`);
-    }
-  }
-
   return {
     async caughtUp(projection, actor, build) {
       const { db: owned, claim } = build;
@@ -237,7 +239,7 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
       await db.transaction(async (tx) => {
         // In one order, because each is locked to the end.
         for (const one of [{ name, version }, ...along].toSorted(byVersion))
-          await activateReady(tx, one, step, allowBreaking);
+          await activateReady(tx, readSchema, one, step, allowBreaking ? null : declarations);
       });
     },
     ...createCanarySteps(db, declarations),
