@@ -1,6 +1,6 @@
 import { RefoldError } from '../../errors.ts';
 import { hiddenText, hidesKey } from '../../projections/declaration/hidden-values.ts';
-import type { Projection } from '../../projections/projection/projection.ts';
+import { type Projection, partialText } from '../../projections/projection/projection.ts';
 import { declaredVersionOf, versionName } from '../../runtime/inspection/application.ts';
 import { storeOfBoth } from '../../runtime/stores/steps-of-stores.ts';
 import { diffVersions, type VersionDiff as VersionDifference } from '../../runtime/verification/diff.ts';
@@ -91,7 +91,11 @@ builder.queryFields((t) => ({
         throw new RefoldError('BAD_USER_INPUT', `'${older}' and '${newer}' are versions of different projections.`);
       const { db } = await storeOfBoth(find, a, b);
       const diff = await services.heavy(() => diffVersions(db, config.database.readSchema, a, b));
-      return { older, newer, diff: { ...diff, samples: hidesKey(a) || hidesKey(b) ? [] : shownSamples(diff, [a, b]) } };
+      const partial = [a, b].flatMap((version) => {
+        const text = partialText(version);
+        return text === null ? [] : [`${version.id} is partial: ${text}`];
+      });
+      return { older, newer, partial, diff: { ...diff, samples: hidesKey(a) || hidesKey(b) ? [] : shownSamples(diff, [a, b]) } };
     },
   }),
 }));

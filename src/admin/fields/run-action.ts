@@ -20,6 +20,7 @@ builder.mutationType({
         requireRight(caller, services.actions.rightOf(action.name));
         if (reason.trim() === '') throw new RefoldError('BAD_USER_INPUT', 'The audit log needs a reason.');
         const done = await services.actions.run(action, digest, { actor: caller.name, reason });
+        services.overview.forget();
         return { ...done, action: action.name, next: done.next ? cursor(done.next) : null };
       },
     }),

@@ -4,10 +4,12 @@ import { dbOfVersion, declaredVersionOf } from '../../runtime/inspection/applica
 import { eventConditions } from '../../runtime/inspection/events.ts';
 import type { InspectedReactor, InspectedVersion, Overview } from '../../runtime/inspection/overview.ts';
 import { type Verification, verifyVersion } from '../../runtime/verification/verify.ts';
+import { type PayloadVerification, verifyPayloads } from '../../runtime/verification/verify-payloads.ts';
 import type { StoredEvent } from '../../store/browsing/search-events.ts';
+import { isOutage } from '../../store/postgres/database-errors.ts';
 import { requireRight } from '../access/require-right.ts';
 import { type AdminContext, builder } from '../types/builder.ts';
-import { VerificationProgress } from '../types/comparison-types.ts';
+import { PayloadVerificationProgress, VerificationProgress } from '../types/comparison-types.ts';
 import { LogEvent } from '../types/log-types.ts';
 import { OverviewChange } from '../types/version-types.ts';
 import { EventFilter, eventFilter } from './log-queries.ts';
@@ -68,46 +70,73 @@ async function* appendedEvents(
   yield [];
   for await (const _ of services.appends(signal)) {
     let [message, characters]: [StoredEvent[], number] = [[], 0];
-    for await (const event of newEvents()) {
-      if (signal.aborted) return;
-      message.push(event);
-      characters += JSON.stringify(event.payload).length;
-      if (message.length < mostEvents && characters < mostCharacters) continue;
-      yield message;
-      [message, characters] = [[], 0];
+    try {
+      for await (const event of newEvents()) {
+        if (signal.aborted) return;
+        message.push(event);
+        characters += JSON.stringify(event.payload).length;
+        if (message.length < mostEvents && characters < mostCharacters) continue;
+        yield message;
+        [message, characters] = [[], 0];
+      }
+    } catch (error) {
+      // It goes on when the database is back.
+      if (!isOutage(error)) throw error;
     }
     if (message.length > 0) yield message;
   }
 }
 
-interface Progress {
+interface Progress<T> {
   readonly position: bigint;
   readonly of: bigint;
-  readonly result: Verification | null;
+  readonly result: T | null;
 }
 
-/** Reports the progress about twice a second, and then the result. Ends the verification if the signal aborts. */
+/** Ends the verification if the signal aborts. */
 async function* verification(
-  { services }: AdminContext,
+  context: AdminContext,
   id: string,
   oneOf: number,
   signal: AbortSignal,
-): AsyncGenerator<Progress> {
-  const { log, config } = services.application;
+): AsyncGenerator<Progress<Verification>> {
+  const { application } = context.services;
+  const { log, config } = application;
   const projection = declaredVersionOf(config, id);
-  const db = await dbOfVersion(services.application, id);
-  let progress: Progress = { position: 0n, of: await log.head(), result: null };
-  let done: Verification | undefined;
+  const db = await dbOfVersion(application, id);
+  yield* heavyWork(context, (onProgress) =>
+    verifyVersion({
+      ...{ db, log, projection, readSchema: config.database.readSchema, oneOf: Math.max(1, oneOf), onProgress },
+      async onPage() {
+        signal.throwIfAborted();
+      },
+    }),
+  );
+}
+
+function payloadVerification(
+  context: AdminContext,
+  signal: AbortSignal,
+): AsyncGenerator<Progress<PayloadVerification>> {
+  return heavyWork(context, (onProgress) =>
+    verifyPayloads(context.services.application.log, (position, of) => {
+      signal.throwIfAborted();
+      onProgress(position, of);
+    }),
+  );
+}
+
+/** Reports the progress of work about twice a second, and then the result. */
+async function* heavyWork<T extends { readonly position: bigint }>(
+  { services }: AdminContext,
+  begin: (onProgress: (position: bigint, of: bigint) => void) => Promise<T>,
+): AsyncGenerator<Progress<T>> {
+  let progress: Progress<T> = { position: 0n, of: await services.application.log.head(), result: null };
+  let done: T | undefined;
   const work = services
     .heavy(() =>
-      verifyVersion({
-        ...{ db, log, projection, readSchema: config.database.readSchema, oneOf: Math.max(1, oneOf) },
-        onProgress(position, of) {
-          progress = { position, of, result: null };
-        },
-        async onPage() {
-          signal.throwIfAborted();
-        },
+      begin((position, of) => {
+        progress = { position, of, result: null };
       }),
     )
     .then((result) => {
@@ -175,6 +204,17 @@ builder.subscriptionType({
       subscribe: (_, { version, oneOf }, context) => {
         requireRight(context.caller, 'verify');
         return untilLeft(context, (signal) => verification(context, version, oneOf ?? 1, signal));
+      },
+      resolve: (progress) => progress,
+    }),
+    verifyPayloads: t.field({
+      type: PayloadVerificationProgress,
+      description:
+        'Reads all events as the application does, and checks their payloads by their schemas. Messages are like those of `verify`. Heavy, as that. Needs the rights `verify` and `data`, because a problem may quote a value.',
+      subscribe: (_, _args, context) => {
+        requireRight(context.caller, 'verify');
+        requireRight(context.caller, 'data');
+        return untilLeft(context, (signal) => payloadVerification(context, signal));
       },
       resolve: (progress) => progress,
     }),

@@ -1,5 +1,6 @@
 import { jsonKey } from '../../runtime/inspection/rows.ts';
 import type { VersionDiff as Diff } from '../../runtime/verification/diff.ts';
+import type { PayloadProblem as Problem, PayloadVerification } from '../../runtime/verification/verify-payloads.ts';
 import type { Verification as Result } from '../../runtime/verification/verify.ts';
 import { builder } from './builder.ts';
 import { Difference } from './version-parts.ts';
@@ -31,6 +32,45 @@ VerificationProgress.implement({
   }),
 });
 
+const PayloadProblem = builder.objectRef<Problem>('PayloadProblem');
+PayloadProblem.implement({
+  fields: (t) => ({
+    family: t.exposeString('family'),
+    type: t.exposeString('type'),
+    payloadVersion: t.exposeInt('payloadVersion'),
+    position: t.expose('position', { type: 'BigInt' }),
+    streamId: t.exposeString('streamId'),
+    problem: t.exposeString('problem'),
+  }),
+});
+
+const PayloadResult = builder.objectRef<PayloadVerification>('PayloadVerification');
+PayloadResult.implement({
+  fields: (t) => ({
+    position: t.expose('position', { type: 'BigInt', description: 'All events up to here were read.' }),
+    events: t.exposeInt('events'),
+    problems: t.exposeInt('problems'),
+    samples: t.field({
+      type: [PayloadProblem],
+      description: 'The first problems, at most 1,000.',
+      resolve: ({ samples }) => [...samples],
+    }),
+  }),
+});
+
+export const PayloadVerificationProgress = builder.objectRef<{
+  readonly position: bigint;
+  readonly of: bigint;
+  readonly result: PayloadVerification | null;
+}>('PayloadVerificationProgress');
+PayloadVerificationProgress.implement({
+  fields: (t) => ({
+    position: t.expose('position', { type: 'BigInt' }),
+    of: t.expose('of', { type: 'BigInt' }),
+    result: t.expose('result', { type: PayloadResult, nullable: true, description: 'Null until it has ended.' }),
+  }),
+});
+
 export const ColumnDiff = builder.objectRef<{ readonly name: string; readonly rows: number }>('ColumnDiff');
 ColumnDiff.implement({
   fields: (t) => ({
@@ -48,13 +88,20 @@ RowDiff.implement({
   }),
 });
 
-export const VersionDiff = builder.objectRef<{ readonly older: string; readonly newer: string; readonly diff: Diff }>(
-  'VersionDiff',
-);
+export const VersionDiff = builder.objectRef<{
+  readonly older: string;
+  readonly newer: string;
+  readonly partial: string[];
+  readonly diff: Diff;
+}>('VersionDiff');
 VersionDiff.implement({
   fields: (t) => ({
     older: t.expose('older', { type: 'ID' }),
     newer: t.expose('newer', { type: 'ID' }),
+    partial: t.expose('partial', {
+      type: ['String'],
+      description: 'Sentences about the versions that hold only a part of the log.',
+    }),
     position: t.field({ type: 'BigInt', resolve: ({ diff }) => diff.position }),
     rows: t.field({ type: 'BigInt', resolve: ({ diff }) => diff.rows }),
     onlyOlder: t.field({ type: 'BigInt', resolve: ({ diff }) => diff.onlyOlder }),

@@ -192,6 +192,12 @@ Overview.implement({
       description: 'Sentences about SQL views that do not show the version that answers yet, and why.',
       resolve: ({ viewsBehind }) => [...viewsBehind],
     }),
+    notRegistered: t.field({
+      type: ['ID'],
+      description:
+        'Versions that the program of this process declares and no process has registered yet. Those of a store that does not respond are not known.',
+      resolve: ({ notRegistered }) => [...notRegistered],
+    }),
     appendsPerSecond: t.expose('appendsPerSecond', {
       type: 'Float',
       description: 'Events appended per second in the last minute.',

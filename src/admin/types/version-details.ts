@@ -8,6 +8,7 @@ import { readDiscardPage } from '../../store/browsing/browse-discards.ts';
 import { readLagTrend, readRuns } from '../../store/browsing/browse-runs.ts';
 import { readPins } from '../../store/browsing/browse-usage.ts';
 import { readTableFacts } from '../../store/browsing/table-facts.ts';
+import { readVersion } from '../../store/registry/registry.ts';
 import { readShadows } from '../../store/registry/shadows.ts';
 import { sqlType } from '../../store/tables/read-table.ts';
 import { cursor, daysOf, isAuditPlace, isText, pageSize, placeAt } from './cursors.ts';
@@ -101,6 +102,12 @@ export async function snapshotsOf({ stores }: InspectedApplication, { status, de
     snapshot,
     isOfThisCode: snapshot.codeFingerprint === declared?.codeFingerprint,
   }));
+}
+
+export async function builtByThisCode({ stores }: InspectedApplication, { status, declared }: InspectedVersion) {
+  if (!declared) return null;
+  const found = await readVersion(stores.of(status).db, status);
+  return found ? found.codeFingerprint === declared.codeFingerprint : null;
 }
 
 export async function tableOf({ stores }: InspectedApplication, { status }: InspectedVersion) {

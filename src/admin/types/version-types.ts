@@ -14,6 +14,7 @@ import { Overview } from './overview-types.ts';
 import { Reactor } from './reactor-types.ts';
 import { ActionName, Count, Health, ProcessorError, storesAway, VersionState } from './shared-types.ts';
 import {
+  builtByThisCode,
   columnsOf,
   historyOf,
   lagTrendOf,
@@ -59,6 +60,13 @@ Version.implement({
       description:
         'Whether the program of this process declares it. Only such a version has a history, and can be rebuilt, verified and compared here.',
       resolve: ({ declared }) => declared !== undefined,
+    }),
+    builtByThisCode: t.field({
+      type: 'Boolean',
+      nullable: true,
+      description:
+        'Whether the code of this process has built its rows. Null if the program of this process does not declare it.',
+      resolve: (one, _args, { services }) => builtByThisCode(services.application, one),
     }),
     answers: t.expose('answers', {
       type: 'Boolean',

@@ -1,11 +1,6 @@
-import type { Config } from '../../config/define-config.ts';
 import { RefoldError } from '../../errors.ts';
-import { closest } from '../../events/closest.ts';
-import { beginning, earlierPosition, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import type { EventSearch } from '../../store/browsing/search-windows.ts';
-import { searchedTypes } from '../../store/browsing/searched-types.ts';
+import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import { reasonOf } from '../../thrown.ts';
-import type { Operation } from '../shared/open-operation.ts';
 
 /** The arguments that choose events. */
 export const eventArguments = {
@@ -36,13 +31,6 @@ export const rangeArguments = {
   until: { type: 'string', description: 'Recorded before this time', valueHint: 'TIME' },
 } as const;
 
-interface EventArguments {
-  readonly stream?: string | undefined;
-  readonly type?: string | undefined;
-  readonly correlation?: string | undefined;
-  readonly payload?: boolean | undefined;
-}
-
 interface RangeArguments {
   readonly from?: string | undefined;
   readonly to?: string | undefined;
@@ -50,32 +38,8 @@ interface RangeArguments {
   readonly until?: string | undefined;
 }
 
-type Conditions = Omit<EventSearch, 'after' | 'upTo' | 'order' | 'limit'>;
-
-/** @throws RefoldError `INVALID_CONFIG`, `UNKNOWN_EVENT_TYPE` */
-export async function conditionsOf(config: Config, { db, log }: Operation, args: EventArguments): Promise<Conditions> {
-  const names = args.type?.split(',').map((name) => name.trim());
-  return {
-    stream: args.stream === undefined ? undefined : streamOf(config, args.stream),
-    types: names && (await searchedTypes(db, log.families, names)),
-    correlationId: args.correlation,
-    payloads: args.payload ?? false,
-  };
-}
-
-/** Where to look, up to the horizon. @throws RefoldError `INVALID_CONFIG` */
-export function rangeOf(args: RangeArguments, horizon: GlobalPosition) {
-  const from = args.from === undefined ? undefined : positionOf('--from', args.from);
-  return {
-    after: from === undefined || from === beginning ? beginning : globalPosition(from - 1n),
-    upTo: args.to === undefined ? horizon : earlierPosition(horizon, positionOf('--to', args.to)),
-    since: args.since === undefined ? undefined : timeOf('--since', args.since),
-    until: args.until === undefined ? undefined : timeOf('--until', args.until),
-  };
-}
-
-/** The same as texts, for a gateway. @throws RefoldError `INVALID_CONFIG` */
-export function textRangeOf({ from, to, since, until }: RangeArguments) {
+/** Where to look. @throws RefoldError `INVALID_CONFIG` */
+export function rangeOf({ from, to, since, until }: RangeArguments) {
   return {
     from: from === undefined ? undefined : positionOf('--from', from).toString(),
     to: to === undefined ? undefined : positionOf('--to', to).toString(),
@@ -98,18 +62,6 @@ export function limitOf(text: string): number {
   const limit = Number(text);
   if (Number.isInteger(limit) && limit >= 1 && limit <= 100_000) return limit;
   throw new RefoldError('INVALID_CONFIG', `--limit is a whole number from 1 to 100000, found '${text}'.`);
-}
-
-/** A stream is written as `family/id`; the id may contain slashes. */
-function streamOf({ families }: Config, text: string): Conditions['stream'] {
-  const slash = text.indexOf('/');
-  const [name, streamId] = [text.slice(0, slash), text.slice(slash + 1)];
-  if (slash < 1 || streamId === '')
-    throw new RefoldError('INVALID_CONFIG', `'${text}' is not a stream; write it like shopping_cart/c1.`);
-  const family = families.find((one) => one.name === name || one.formerNames.includes(name));
-  if (family) return { family: family.storedName, streamId };
-  const known = families.map((one) => one.name);
-  throw new RefoldError('INVALID_CONFIG', `The application declares no event family '${name}'.${closest(name, known)}`);
 }
 
 const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };

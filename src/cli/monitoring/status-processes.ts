@@ -1,23 +1,31 @@
-import type { AnsweringVersion } from '../../runtime/versions/answering-versions.ts';
-import { canaryText } from '../../runtime/versions/canary-steps.ts';
-import type { LiveProcess } from '../../store/ownership/live-processes.ts';
 import { textTable } from '../shared/text-table.ts';
 
+export interface Answer {
+  readonly projection: string;
+  readonly version: string | null;
+  readonly canary: string | null;
+  readonly processes: readonly string[];
+}
+
+export interface Process {
+  readonly name: string;
+  readonly role: string | null;
+  readonly versions: readonly string[];
+}
+
 /** Shows which version is served for each read model, and by which processes. Returns nothing if there are none. */
-export function answersToText(answers: readonly AnsweringVersion[]): string[] {
+export function answersToText(answers: readonly Answer[]): string[] {
   if (answers.length === 0) return [];
-  const rows = answers.map(({ name, version, canary, processes }) => [
-    name,
-    version === null
-      ? 'nothing'
-      : `${name}@${version}${canary ? `, ${name}@${canary.version} for ${canaryText(canary)}` : ''}`,
+  const rows = answers.map(({ projection, version, canary, processes }) => [
+    projection,
+    `${version ?? 'nothing'}${canary === null ? '' : `, ${canary} for some clients`}`,
     namesText(processes),
   ]);
   return ['', textTable(['read model', 'answered by', 'in'], rows)];
 }
 
 /** Shows the live processes. Returns nothing if there are none. */
-export function processesToText(processes: readonly LiveProcess[]): string[] {
+export function processesToText(processes: readonly Process[]): string[] {
   if (processes.length === 0) return [];
   const rows = processes.map(({ name, role, versions }) => [name, role ?? '-', versions.join(', ') || '-']);
   return ['', textTable(['process', 'role', 'declares'], rows)];

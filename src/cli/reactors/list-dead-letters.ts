@@ -1,127 +1,118 @@
-import type { Config } from '../../config/define-config.ts';
 import { RefoldError } from '../../errors.ts';
-import { closest } from '../../events/closest.ts';
-import { type ListedLetter, listDeadLetters } from '../../runtime/dead-letters/dead-letters.ts';
-import type { Database } from '../../store/postgres/database.ts';
-import { readAllDeadLetters } from '../../store/processors/dead-letters.ts';
-import { type Discard, listDiscards } from '../../store/processors/discards.ts';
-import { readStoppedAt } from '../../store/processors/stopped-processors.ts';
-import { declaredVersion } from '../shared/declared-version.ts';
+import { itemsOf, type OperatorApi } from '../api/operator-api.ts';
 import { integer, json } from '../shared/format.ts';
 import { takenByText } from '../shared/letter-texts.ts';
-import type { Operation } from '../shared/open-operation.ts';
-import { listOfStores } from '../shared/store-texts.ts';
 import { textTable } from '../shared/text-table.ts';
 
-export interface ListDeadLettersArguments {
-  /** A version or a reactor; all versions and all reactors if absent. */
+interface Letter {
+  readonly id: string;
+  readonly of: string;
+  readonly position: string;
+  readonly eventType: string;
+  readonly streamId: string;
+  readonly key: unknown;
+  readonly attempts: number;
+  readonly requested: string | null;
+  readonly error: { readonly message: string; readonly stack: string | null } | null;
+  readonly takenBy: readonly unknown[] | null;
+}
+
+const lettersQuery = `query Letters($of: ID, $after: String) {
+  deadLetters(filter: { of: $of }, first: 1000, after: $after) {
+    items { id of position eventType streamId key attempts requested at error { message stack } takenBy }
+    next
+    storesAway
+  }
+}`;
+
+interface ListArguments {
+  /** A version or a reactor; all of them if absent. */
   readonly version?: string | undefined;
   readonly json?: boolean | undefined;
 }
 
-/** Prints the dead letters of a version, of a reactor, or of all. */
-export async function listLetters(config: Config, operation: Operation, args: ListDeadLettersArguments): Promise<void> {
-  const letters = await lettersOf(config, operation, args.version);
-  if (args.json)
-    return console.log(json(args.version === undefined ? letters : letters.map(({ of, ...rest }) => rest)));
-  if (letters.length === 0)
-    return console.log(args.version ? `${args.version} has no dead letters.` : 'There are no dead letters.');
-  const { version } = args;
-  const named = version === undefined;
-  const row = named ? 'row or key' : isReactor(version) ? 'key' : 'row';
+/** Prints dead letters of a version, of a reactor, or of all. */
+export async function printLetters(api: OperatorApi, args: ListArguments, limit: number): Promise<void> {
+  const { version: of } = args;
+  const { items, hasMore } = await itemsOf<Letter>(api, lettersQuery, { of }, limit);
+  if (of !== undefined && items.length === 0) await expectKnown(api, of);
+  if (args.json) return console.log(json({ letters: items, hasMore }));
+  if (items.length === 0) return console.log(of ? `${of} has no dead letters.` : 'There are no dead letters.');
   console.log(
     textTable(
-      [...(named ? ['of'] : []), 'position', 'event', 'stream', row, 'attempts', 'error'],
-      letters.map(({ of, position, type, streamId, key, attempts, error, takenBy }) => [
-        ...(named ? [of] : []),
-        integer(position),
-        type,
-        streamId,
-        key === null ? '?' : typeof key === 'string' ? key : JSON.stringify(key),
-        String(attempts),
-        `${error?.message ?? '(waits behind an earlier one)'}${takenByText(takenBy)}`,
+      [...(of === undefined ? ['of'] : []), 'position', 'event', 'stream', 'row or key', 'attempts', 'error'],
+      items.map((one) => [
+        ...(of === undefined ? [one.of] : []),
+        integer(BigInt(one.position)),
+        one.eventType,
+        one.streamId,
+        one.key === null ? '?' : typeof one.key === 'string' ? one.key : JSON.stringify(one.key),
+        integer(one.attempts),
+        `${one.error?.message ?? '(waits behind an earlier one)'}${takenByText(one.takenBy)}`,
       ]),
     ),
   );
+  if (hasMore) console.log(`These are the first ${integer(limit)}; --limit shows more.`);
 }
 
-/** Prints the discarded events of a version, or of all. */
-export async function listDiscarded(
-  config: Config,
-  { stores }: Operation,
-  args: ListDeadLettersArguments,
-): Promise<void> {
-  if (args.version !== undefined && isReactor(args.version))
-    throw new RefoldError(
-      'INVALID_CONFIG',
-      `What a reactor discards is not kept: --discarded is for versions, such as cart_summary@2. 'refold reactor history ${args.version}' shows who discarded letters, and when.`,
-    );
-  const version = args.version === undefined ? undefined : declaredVersion(config, args.version);
-  const discarded = await listOfStores(stores, ({ db }) => listDiscards(db, version?.name, version?.version));
-  if (args.json) console.log(json(version ? discarded.map(({ of, ...rest }) => rest) : discarded));
-  else console.log(discardedToText(args.version, discarded));
+export async function allLetters(api: OperatorApi, of: string): Promise<readonly Letter[]> {
+  return (await itemsOf<Letter>(api, lettersQuery, { of })).items;
 }
 
-/** Whether it is the name of a reactor; a version has an '@'. */
-export function isReactor(name: string): boolean {
-  return /^[a-z][a-z0-9_]*$/.test(name);
-}
-
-/** @throws RefoldError `INVALID_CONFIG` if there is no such reactor; most likely the version number is missing */
-export async function expectReactor(config: Config, { reactors }: Operation, name: string): Promise<void> {
-  const known = [...config.reactors, ...(await reactors.status())].map((one) => one.name);
-  if (known.includes(name)) return;
-  const versions = config.projections.filter((one) => one.name === name).map(({ id }) => `'${id}'`);
-  const wayOut =
-    versions.length > 0
-      ? ` It is a projection; name a version of it: ${versions.join(' or ')}.`
-      : `${closest(name, [...known, ...config.projections.map(({ id }) => id)])} A version is written like cart_summary@2.`;
-  throw new RefoldError('INVALID_CONFIG', `There is no reactor '${name}'.${wayOut}`);
-}
-
-async function lettersOf(
-  config: Config,
-  operation: Operation,
-  of: string | undefined,
-): Promise<readonly (Omit<ListedLetter, 'id' | 'key'> & { readonly of: string; readonly key: unknown })[]> {
-  const { stores, dbOf, log, reactors } = operation;
-  if (of === undefined) {
-    const names = (await reactors.status()).filter(({ deadLetters }) => deadLetters > 0).map(({ name }) => name);
-    const ofReactors = await Promise.all(names.map((name) => lettersOfReactor(operation, name)));
-    const ofStore = async (db: Database) => [...(await readAllDeadLetters(db)), ...(await readStoppedAt(db))];
-    return [...(await listOfStores(stores, ({ db }) => ofStore(db))), ...ofReactors.flat()];
+/** @throws RefoldError `INVALID_CONFIG` if there is no such version or reactor; most likely the number of the version is missing */
+async function expectKnown(api: OperatorApi, of: string): Promise<void> {
+  if (of.includes('@')) {
+    const query = 'query Version($id: ID!) { version(id: $id) { id } }';
+    if ((await api.query<{ version: object | null }>(query, { id: of })).version) return;
+    throw new RefoldError('INVALID_CONFIG', `There is no version '${of}'. 'refold status' shows them.`);
   }
-  if (isReactor(of)) {
-    await expectReactor(config, operation, of);
-    return lettersOfReactor(operation, of);
+  const query = 'query Reactor($name: ID!, $search: String) { reactor(name: $name) { name } versions(search: $search) { items { id } } }';
+  const { reactor, versions } = await api.query<{
+    readonly reactor: object | null;
+    readonly versions: { readonly items: readonly { readonly id: string }[] };
+  }>(query, { name: of, search: `${of}@` });
+  if (reactor) return;
+  const ids = versions.items.map(({ id }) => `'${id}'`).filter((id) => id.startsWith(`'${of}@`));
+  const wayOut = ids.length > 0 ? ` It is a projection; name a version of it: ${ids.join(' or ')}.` : '';
+  throw new RefoldError('INVALID_CONFIG', `There is no reactor '${of}'.${wayOut}`);
+}
+
+interface Discard {
+  readonly position: string;
+  readonly eventType: string;
+  readonly streamId: string;
+  readonly key: unknown;
+  readonly actor: string;
+  readonly reason: string;
+}
+
+const discardsQuery = `query Discards($version: ID!, $after: String) {
+  discards(version: $version, first: 1000, after: $after) {
+    items { position eventType streamId key actor reason at }
+    next
   }
-  const { readSchema } = config.database;
-  const projection = declaredVersion(config, of);
-  const letters = await listDeadLetters({
-    db: await dbOf(projection.name, projection.version),
-    log,
-    readSchema,
-    projection,
-  });
-  return letters.map((letter) => ({ of, ...letter }));
-}
+}`;
 
-async function lettersOfReactor({ reactors }: Operation, name: string) {
-  return (await reactors.deadLetters(name)).map((letter) => ({ of: name, ...letter }));
-}
-
-function discardedToText(version: string | undefined, discarded: readonly Discard[]): string {
-  if (discarded.length === 0) return version ? `${version} has nothing discarded.` : 'Nothing is discarded.';
-  return textTable(
-    [...(version ? [] : ['of']), 'position', 'event', 'stream', 'row', 'by', 'reason'],
-    discarded.map((one) => [
-      ...(version ? [] : [one.of]),
-      integer(one.position),
-      one.type,
-      one.streamId,
-      one.key ? JSON.stringify(one.key) : '?',
-      one.actor,
-      one.reason,
-    ]),
+/** Prints the discarded events of a version. */
+export async function printDiscards(api: OperatorApi, args: ListArguments, limit: number): Promise<void> {
+  const { version } = args;
+  if (version === undefined)
+    throw new RefoldError('INVALID_CONFIG', '--discarded needs a version, such as cart_summary@2.');
+  const { items, hasMore } = await itemsOf<Discard>(api, discardsQuery, { version }, limit);
+  if (args.json) return console.log(json({ discards: items, hasMore }));
+  if (items.length === 0) return console.log(`${version} has nothing discarded.`);
+  console.log(
+    textTable(
+      ['position', 'event', 'stream', 'row', 'by', 'reason'],
+      items.map(({ position, eventType, streamId, key, actor, reason }) => [
+        integer(BigInt(position)),
+        eventType,
+        streamId,
+        key === null ? '?' : JSON.stringify(key),
+        actor,
+        reason,
+      ]),
+    ),
   );
+  if (hasMore) console.log(`These are the first ${integer(limit)}; --limit shows more.`);
 }

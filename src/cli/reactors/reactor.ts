@@ -1,20 +1,14 @@
-import { defineCommand } from 'citty';
+import { type ArgsDef, defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
-import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import type { ReactorOperations } from '../../runtime/reactors/reactor-operations.ts';
-import type { TransitionReason } from '../../runtime/versions/expect-version.ts';
+import { globalPosition } from '../../events/global-position.ts';
 import { reasonOf } from '../../thrown.ts';
-import { reactorsToText, waitingToText } from '../monitoring/reactor-status.ts';
-import { act, type RemoteAction } from '../remote/remote-action.ts';
-import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
-import { remoteReactor, remoteReactors } from '../remote/remote-reactors.ts';
-import { remoteHistory } from '../remote/remote-versions.ts';
+import { type ActionInput, act } from '../api/run-action.ts';
+import { apiArguments, withApi } from '../api/with-api.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
-import { integer } from '../shared/format.ts';
-import { configArgument, loadConfig } from '../shared/load-config.ts';
-import { withOperation } from '../shared/open-operation.ts';
-import { textTable } from '../shared/text-table.ts';
+import { json } from '../shared/format.ts';
 import { jsonArgument, reasonArgument } from '../shared/version-argument.ts';
+import { printAudit } from '../versions/history.ts';
+import { type Reactor, reactorFields, reactorsToText, type WaitingEvent, waitingFields, waitingToText } from './reactor-text.ts';
 
 const nameArgument = {
   name: { type: 'positional', description: 'Such as confirmation_mails', required: true },
@@ -25,195 +19,90 @@ const positionArgument = {
 
 const list = defineCommand({
   meta: { name: 'list', description: 'Show every reactor: state, position, lag, what it has handled, its owner.' },
-  args: { ...jsonArgument, ...configArgument, ...remoteArgument },
+  args: { ...jsonArgument, ...apiArguments },
   run: withErrorReporting(async ({ args }) => {
-    if (isRemote(args)) {
-      refuseOptions(args);
-      return remoteReactors(args);
-    }
-    await withOperation(await loadConfig(args.config), async ({ reactors }) => {
-      const found = await reactors.status();
-      if (args.json) console.log(toJson(found));
-      else console.log(found.length === 0 ? 'No reactor is registered yet.' : reactorsToText(found));
-    });
+    const { reactors } = await withApi(args, (api) =>
+      api.query<{ reactors: Reactor[] }>(`{ reactors { ${reactorFields} } }`),
+    );
+    if (args.json) console.log(json(reactors));
+    else console.log(reactors.length === 0 ? 'No reactor is registered yet.' : reactorsToText(reactors));
   }),
 });
 
 const show = defineCommand({
   meta: { name: 'show', description: 'Show a reactor, and the events whose handlers wait, for what and until when.' },
-  args: { ...nameArgument, ...jsonArgument, ...configArgument, ...remoteArgument },
+  args: { ...nameArgument, ...jsonArgument, ...apiArguments },
   run: withErrorReporting(async ({ args }) => {
-    if (isRemote(args)) {
-      refuseOptions(args);
-      return remoteReactor(args, args.name);
-    }
-    await withOperation(await loadConfig(args.config), async ({ reactors }) => {
-      const status = (await reactors.status()).find(({ name }) => name === args.name);
-      if (!status)
-        throw new RefoldError(
-          'INVALID_CONFIG',
-          `There is no reactor '${args.name}'; 'refold reactor list' shows them.`,
-        );
-      const waiting = await reactors.waiting(args.name);
-      if (args.json) console.log(toJson({ ...status, waitingEvents: waiting }));
-      else console.log([reactorsToText([status]), '', waitingToText(waiting, status.waiting)].join('\n'));
-    });
+    const { name } = args;
+    const query = `query Reactor($name: ID!) { reactor(name: $name) { ${reactorFields} waitingEvents { ${waitingFields} } } }`;
+    const { reactor } = await withApi(args, (api) =>
+      api.query<{ reactor: (Reactor & { waitingEvents: WaitingEvent[] }) | null }>(query, { name }),
+    );
+    if (!reactor)
+      throw new RefoldError('INVALID_CONFIG', `There is no reactor '${name}'; 'refold reactor list' shows them.`);
+    if (args.json) return console.log(json(reactor));
+    const { waitingEvents, waiting } = reactor;
+    console.log([reactorsToText([reactor]), '', waitingToText(waitingEvents, waiting.value)].join('\n'));
   }),
 });
 
 const history = defineCommand({
-  meta: { name: 'history', description: 'Show what operators did to a reactor: who, when and why; the latest first.' },
-  args: { ...nameArgument, ...jsonArgument, ...configArgument, ...remoteArgument },
-  run: withErrorReporting(async ({ args }) => {
-    if (isRemote(args)) {
-      refuseOptions(args);
-      return remoteHistory(args, { reactor: args.name }, 1000);
-    }
-    await withOperation(await loadConfig(args.config), async ({ reactors }) => {
-      const operations = await reactors.history(args.name);
-      if (args.json) console.log(toJson(operations));
-      else
-        console.log(
-          textTable(
-            ['at', 'operation', 'from', 'to', 'who', 'why'],
-            operations.map(({ at, operation, from, to, actor, reason }) => [
-              at,
-              operation,
-              from === null ? '-' : integer(from),
-              integer(to),
-              actor,
-              reason,
-            ]),
-          ),
-        );
-    });
-  }),
+  meta: { name: 'history', description: 'Show what operators did to a reactor: who, when and why; the latest last.' },
+  args: { ...nameArgument, ...jsonArgument, ...apiArguments },
+  run: withErrorReporting(({ args }) => withApi(args, (api) => printAudit(api, args, { reactor: args.name }, 1000))),
 });
 
-const pause = defineCommand({
-  meta: { name: 'pause', description: 'Pause a reactor until it is resumed, also across restarts.' },
-  args: { ...nameArgument, ...reasonArgument, ...configArgument, ...remoteArgument },
-  run: withErrorReporting(({ args }) =>
-    change(
-      args,
-      () => ({ pauseReactor: { reactor: args.name } }),
-      async (reactors, step) => {
-        await reactors.pause(args.name, step);
-        return `${args.name} is paused; 'refold reactor resume ${args.name}' resumes it.`;
-      },
-    ),
-  ),
-});
+const pause = reactorCommand(
+  { name: 'pause', description: 'Pause a reactor until it is resumed, also across restarts.' },
+  {},
+  ({ name }) => ({ pauseReactor: { reactor: name } }),
+);
 
-const resume = defineCommand({
-  meta: { name: 'resume', description: 'Resume a reactor that was paused, or that stopped at an error.' },
-  args: { ...nameArgument, ...reasonArgument, ...configArgument, ...remoteArgument },
-  run: withErrorReporting(({ args }) =>
-    change(
-      args,
-      () => ({ resumeReactor: { reactor: args.name } }),
-      async (reactors, step) => {
-        await reactors.resume(args.name, step);
-        return `${args.name} is resumed.`;
-      },
-    ),
-  ),
-});
+const resume = reactorCommand(
+  { name: 'resume', description: 'Resume a reactor that was paused, or that stopped at an error.' },
+  {},
+  ({ name }) => ({ resumeReactor: { reactor: name } }),
+);
 
-const rewind = defineCommand({
-  meta: {
+const rewind = reactorCommand(
+  {
     name: 'rewind',
     description: 'Rewind a reactor: it handles all events after the position again, with the same message ids.',
   },
-  args: { ...nameArgument, ...positionArgument, ...reasonArgument, ...configArgument, ...remoteArgument },
-  run: withErrorReporting(({ args }) =>
-    change(
-      args,
-      () => ({ rewindReactor: { reactor: args.name, position: positionOf(args.position).toString() } }),
-      async (reactors, step) => {
-        const position = positionOf(args.position);
-        await reactors.rewind(args.name, position, step);
-        return `${args.name} continues after position ${integer(position)}: later events are handled again.`;
-      },
-    ),
-  ),
-});
+  positionArgument,
+  ({ name, position }) => ({ rewindReactor: { reactor: name, position: positionOf(position) } }),
+);
 
-const skip = defineCommand({
-  meta: { name: 'skip', description: 'Have a reactor skip all events up to and including the position.' },
-  args: { ...nameArgument, ...positionArgument, ...reasonArgument, ...configArgument, ...remoteArgument },
-  run: withErrorReporting(({ args }) =>
-    change(
-      args,
-      () => ({ skipReactor: { reactor: args.name, position: positionOf(args.position).toString() } }),
-      async (reactors, step) => {
-        const position = positionOf(args.position);
-        await reactors.skipAhead(args.name, position, step);
-        return `${args.name} continues after position ${integer(position)}: events up to there are skipped.`;
-      },
-    ),
-  ),
-});
+const skip = reactorCommand(
+  { name: 'skip', description: 'Have a reactor skip all events up to and including the position.' },
+  positionArgument,
+  ({ name, position }) => ({ skipReactor: { reactor: name, position: positionOf(position) } }),
+);
 
-const withdraw = defineCommand({
-  meta: {
+const withdraw = reactorCommand(
+  {
     name: 'withdraw',
     description:
       'Take back the newest version of a reactor, when its release was taken back for good: the version below handles its events.',
   },
-  args: {
-    ...nameArgument,
-    version: { type: 'positional', description: 'Its newest version, such as 2', required: true },
-    ...reasonArgument,
-    ...configArgument,
-    ...remoteArgument,
-  },
-  run: withErrorReporting(({ args }) =>
-    change(
-      args,
-      () => ({ withdrawReactorVersion: { reactor: args.name, version: versionOf(args.version) } }),
-      async (reactors, step) => {
-        const version = versionOf(args.version);
-        await reactors.withdraw(args.name, version, step);
-        return `${args.name}@${version} is withdrawn: the version below handles its events.`;
-      },
-    ),
-  ),
-});
+  { version: { type: 'positional', description: 'Its newest version, such as 2', required: true } },
+  ({ name, version }) => ({ withdrawReactorVersion: { reactor: name, version: versionOf(version) } }),
+);
 
-const cancel = defineCommand({
-  meta: {
+const cancel = reactorCommand(
+  {
     name: 'cancel',
     description: 'Leave out an event whose handler waits: it does not run again. What its steps did stays.',
   },
-  args: { ...nameArgument, ...positionArgument, ...reasonArgument, ...configArgument, ...remoteArgument },
-  run: withErrorReporting(({ args }) =>
-    change(
-      args,
-      () => ({ cancelWaitingEvent: { reactor: args.name, position: positionOf(args.position).toString() } }),
-      async (reactors, step) => {
-        const position = positionOf(args.position);
-        await reactors.cancel(args.name, position, step);
-        return `${args.name} does not continue with the event at position ${integer(position)}.`;
-      },
-    ),
-  ),
-});
+  positionArgument,
+  ({ name, position }) => ({ cancelWaitingEvent: { reactor: name, position: positionOf(position) } }),
+);
 
-const forget = defineCommand({
-  meta: { name: 'forget', description: 'Remove a reactor that is not declared any more, with its dead letters.' },
-  args: { ...nameArgument, ...reasonArgument, ...configArgument, ...remoteArgument },
-  run: withErrorReporting(({ args }) =>
-    change(
-      args,
-      () => ({ forgetReactor: { reactor: args.name } }),
-      async (reactors, step) => {
-        await reactors.forget(args.name, step);
-        return `${args.name} is forgotten.`;
-      },
-    ),
-  ),
-});
+const forget = reactorCommand(
+  { name: 'forget', description: 'Remove a reactor that is not declared any more, with its dead letters.' },
+  {},
+  ({ name }) => ({ forgetReactor: { reactor: name } }),
+);
 
 export const reactor = defineCommand({
   meta: {
@@ -224,39 +113,38 @@ export const reactor = defineCommand({
   subCommands: { list, show, history, pause, resume, rewind, skip, cancel, withdraw, forget },
 });
 
-interface ChangeArguments {
-  readonly config: string | undefined;
-  readonly remote: string | undefined;
-  readonly reason: string | undefined;
+interface OwnArguments {
+  readonly name: string;
+  readonly position: string | undefined;
+  readonly version: string | undefined;
 }
 
-async function change(
-  args: ChangeArguments,
-  remoteAction: () => RemoteAction,
-  work: (reactors: ReactorOperations, step: TransitionReason) => Promise<string>,
-): Promise<void> {
-  if (isRemote(args)) {
-    refuseOptions({ ...args });
-    return act({ ...args, json: false }, remoteAction());
-  }
-  await withOperation(await loadConfig(args.config), async ({ reactors, actor }) => {
-    console.log(await work(reactors, { actor, reason: args.reason ?? 'by hand' }));
+/** A command that is one action on a reactor. */
+function reactorCommand(
+  meta: { readonly name: string; readonly description: string },
+  own: ArgsDef,
+  actionOf: (args: OwnArguments) => ActionInput,
+) {
+  return defineCommand({
+    meta,
+    args: { ...nameArgument, ...own, ...reasonArgument, ...jsonArgument, ...apiArguments },
+    run: withErrorReporting(({ args }) => {
+      const { name, position, version, reason, json: asJson, config, remote } = args as unknown as OwnArguments &
+        Parameters<typeof act>[0]; // those above
+      return act({ reason, json: asJson, config, remote }, actionOf({ name, position, version }));
+    }),
   });
 }
 
-function positionOf(text: string): GlobalPosition {
+function positionOf(text = ''): string {
   try {
-    return globalPosition(text);
+    return globalPosition(text).toString();
   } catch (error) {
     throw new RefoldError('INVALID_CONFIG', reasonOf(error));
   }
 }
 
-function versionOf(text: string): number {
+function versionOf(text = ''): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
   throw new RefoldError('INVALID_CONFIG', `Expected a version, such as 2; found '${text.slice(0, 40)}'.`);
-}
-
-function toJson(value: unknown): string {
-  return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? part.toString() : part), 2);
 }

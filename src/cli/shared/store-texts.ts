@@ -1,5 +1,4 @@
 import { defaultStore } from '../../projections/projection/projection.ts';
-import { type ReadStore, type ReadStores, readEachStore } from '../../store/read-store.ts';
 
 /** A store that is away must not be taken for one without versions. */
 export function storeAwayText(name: string): string {
@@ -10,16 +9,6 @@ export function storeAwayText(name: string): string {
 export function warnOfStoresAway(away: readonly string[]): void {
   for (const name of away)
     console.error(`refold: The read store '${name}' does not respond: what it has is not listed.`);
-}
-
-/** A list of what all stores have. */
-export async function listOfStores<T>(
-  stores: ReadStores,
-  read: (store: ReadStore) => Promise<readonly T[]>,
-): Promise<readonly T[]> {
-  const { found, away } = await readEachStore(stores, read);
-  warnOfStoresAway(away);
-  return found.flat();
 }
 
 /** Where a version of another store than that of the log is. */

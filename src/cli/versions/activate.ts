@@ -1,9 +1,7 @@
 import { defineCommand } from 'citty';
-import { act } from '../remote/remote-action.ts';
-import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
+import { act } from '../api/run-action.ts';
+import { apiArguments } from '../api/with-api.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
-import { configArgument, loadConfig } from '../shared/load-config.ts';
-import { withOperation } from '../shared/open-operation.ts';
 import { jsonArgument, parseVersionId, reasonArgument } from '../shared/version-argument.ts';
 
 export const activate = defineCommand({
@@ -17,28 +15,11 @@ export const activate = defineCommand({
     breaking: { type: 'boolean', description: 'Also if clients of the version that answers would lose fields' },
     ...reasonArgument,
     ...jsonArgument,
-    ...configArgument,
-    ...remoteArgument,
+    ...apiArguments,
   },
   run: withErrorReporting(async ({ args }) => {
-    const allowBreaking = args.breaking ?? false;
-    const [id = args.version, ...along] = args._;
-    const { name, version } = parseVersionId(id);
-    const others = along.map(parseVersionId);
-    if (isRemote(args)) {
-      refuseOptions(args);
-      return act(args, { activate: { version: id, along, allowBreaking } });
-    }
-    await withOperation(await loadConfig(args.config), ({ lifecycle, actor }) =>
-      lifecycle.activate(
-        name,
-        version,
-        { actor, reason: args.reason ?? 'activated by hand' },
-        { allowBreaking, along: others },
-      ),
-    );
-    const activated = [{ name, version }, ...others].map((one) => ({ ...one, state: 'active' }));
-    if (args.json) console.log(JSON.stringify(others.length === 0 ? activated[0] : activated));
-    else for (const one of activated) console.log(`${one.name}@${one.version} is active.`);
+    const [version = args.version, ...along] = args._;
+    for (const id of [version, ...along]) parseVersionId(id);
+    await act(args, { activate: { version, along, allowBreaking: args.breaking ?? false } });
   }),
 });

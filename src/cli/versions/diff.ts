@@ -1,18 +1,10 @@
 import { defineCommand } from 'citty';
-import { type Projection, partialText } from '../../projections/projection/projection.ts';
-import { changesBetween } from '../../runtime/schema-changes/schema-changes.ts';
-import { storeOfBoth } from '../../runtime/stores/steps-of-stores.ts';
-import { diffVersions, type VersionDiff } from '../../runtime/verification/diff.ts';
-import { foldChanges, foldedText } from '../../schema/fold-changes.ts';
-import type { VersionChange } from '../../schema/version-changes.ts';
-import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
-import { remoteDiff } from '../remote/remote-comparisons.ts';
-import { declaredVersion } from '../shared/declared-version.ts';
+import { apiArguments, withApi } from '../api/with-api.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
-import { integer } from '../shared/format.ts';
-import { configArgument, loadConfig } from '../shared/load-config.ts';
-import { withOperation } from '../shared/open-operation.ts';
+import { integer, json } from '../shared/format.ts';
 import { textTable } from '../shared/text-table.ts';
+import { jsonArgument } from '../shared/version-argument.ts';
+import { breakingLines, type Changes, changesFields } from './changes.ts';
 
 export const diff = defineCommand({
   meta: {
@@ -23,63 +15,52 @@ export const diff = defineCommand({
   args: {
     older: { type: 'positional', description: 'Such as cart_summary@1', required: true },
     newer: { type: 'positional', description: 'Such as cart_summary@2', required: true },
-    json: { type: 'boolean', description: 'As JSON' },
-    ...configArgument,
-    ...remoteArgument,
+    ...jsonArgument,
+    ...apiArguments,
   },
   run: withErrorReporting(async ({ args }) => {
-    if (isRemote(args)) {
-      refuseOptions(args);
-      return remoteDiff(args, args.older, args.newer);
-    }
-    const config = await loadConfig(args.config);
-    const older = declaredVersion(config, args.older);
-    const newer = declaredVersion(config, args.newer);
-    const { result, changes } = await withOperation(config, async ({ db, find }) => {
-      const store = await storeOfBoth(find, older, newer);
-      return {
-        result: await diffVersions(store.db, config.database.readSchema, older, newer),
-        changes: await changesBetween(db, config, newer.name, older.version, newer.version),
-      };
-    });
-    const breaking = (changes?.changes ?? []).filter(({ criticality }) => criticality === 'breaking');
-    console.log(
-      args.json
-        ? JSON.stringify(
-            { ...result, position: result.position.toString(), breaking: breaking.map(({ message }) => message) },
-            null,
-            2,
-          )
-        : toText([older, newer], result, breaking),
-    );
-    if (result.samples.length > 0) process.exitCode = 1;
+    const { older, newer } = args;
+    const found = await withApi(args, (api) => api.query<Found>(query, { older, newer }));
+    const { onlyOlder, onlyNewer, columns } = found.diff;
+    if ([onlyOlder, onlyNewer, ...columns.map(({ rows }) => rows)].some((rows) => rows !== '0')) process.exitCode = 1;
+    console.log(args.json ? json({ ...found.diff, changes: found.schemaChanges }) : toText(older, newer, found));
   }),
 });
 
-function toText(
-  versions: readonly [Projection, Projection],
-  result: VersionDiff,
-  breaking: readonly VersionChange[],
-): string {
-  const [older, newer] = versions.map(({ id }) => id) as [string, string]; // of two
-  const lost = foldChanges(breaking).map((change) => `  ${foldedText(change)}`);
+interface Found {
+  readonly diff: {
+    readonly position: string;
+    readonly rows: string;
+    readonly onlyOlder: string;
+    readonly onlyNewer: string;
+    readonly columns: readonly { readonly name: string; readonly rows: string }[];
+    readonly samples: readonly { readonly key: unknown; readonly older: unknown; readonly newer: unknown }[];
+    readonly partial: readonly string[];
+  };
+  readonly schemaChanges: Changes;
+}
+
+const query = `query Diff($older: ID!, $newer: ID!) {
+  diff(older: $older, newer: $newer) {
+    older newer position rows onlyOlder onlyNewer columns { name rows } samples { key older newer } partial
+  }
+  schemaChanges(version: $newer, than: $older) { ${changesFields} }
+}`;
+
+function toText(older: string, newer: string, { diff: found, schemaChanges }: Found): string {
   const counts = [
-    ['rows compared', integer(result.rows)],
-    [`only in ${older}`, integer(result.onlyOlder)],
-    [`only in ${newer}`, integer(result.onlyNewer)],
-    ...Object.entries(result.columns).map(([name, rows]) => [`${name} differs`, integer(rows)]),
-  ];
-  const samples = result.samples.map(
+    ['rows compared', found.rows],
+    [`only in ${older}`, found.onlyOlder],
+    [`only in ${newer}`, found.onlyNewer],
+    ...found.columns.map(({ name, rows }) => [`${name} differs`, rows]),
+  ].map(([name = '', rows = '']) => [name, integer(BigInt(rows))]);
+  const lost = breakingLines(schemaChanges);
+  const samples = found.samples.map(
     ({ key, older: a, newer: b }) => `  ${JSON.stringify(key)}: ${JSON.stringify(a)} | ${JSON.stringify(b)}`,
   );
-  const heading = `${older} and ${newer} at position ${integer(result.position)}`;
-  const partial = versions.flatMap((version) => {
-    const text = partialText(version);
-    return text === null ? [] : [`${version.id} is partial: ${text}`];
-  });
   return [
-    heading,
-    ...partial,
+    `${older} and ${newer} at position ${integer(BigInt(found.position))}`,
+    ...found.partial,
     textTable(['', 'rows'], counts),
     lost.length > 0
       ? `clients of ${older} would lose with ${newer}:\n${lost.join('\n')}`

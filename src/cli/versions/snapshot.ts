@@ -1,19 +1,10 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
-import { restoreSnapshot } from '../../runtime/rebuilds/rebuild-in-place.ts';
-import { dropSnapshot, listSnapshots, takeSnapshot } from '../../runtime/rebuilds/table-snapshots.ts';
-import type { TableSnapshot, WhichSnapshot } from '../../store/tables/table-snapshots.ts';
-import { act } from '../remote/remote-action.ts';
-import { openRemote } from '../remote/remote-api.ts';
-import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
-import { snapshotOf } from '../remote/remote-rebuild.ts';
-import { remoteSnapshots } from '../remote/remote-versions.ts';
-import { declaredVersion } from '../shared/declared-version.ts';
+import { itemsOf, type OperatorApi } from '../api/operator-api.ts';
+import { act, printOutcome, runAction } from '../api/run-action.ts';
+import { apiArguments, withApi } from '../api/with-api.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { bytes, integer, json } from '../shared/format.ts';
-import { configArgument, loadConfig } from '../shared/load-config.ts';
-import { withOperation } from '../shared/open-operation.ts';
-import { listOfStores } from '../shared/store-texts.ts';
 import { textTable } from '../shared/text-table.ts';
 import { jsonArgument, parseVersionId, reasonArgument } from '../shared/version-argument.ts';
 
@@ -23,23 +14,8 @@ const versionArgument = {
 
 const take = defineCommand({
   meta: { name: 'take', description: "Copy a version's table with its position, without interrupting anything." },
-  args: { ...versionArgument, ...jsonArgument, ...reasonArgument, ...configArgument, ...remoteArgument },
-  run: withErrorReporting(async ({ args }) => {
-    if (isRemote(args)) {
-      refuseOptions(args);
-      return act(args, { takeSnapshot: { version: args.version } });
-    }
-    const config = await loadConfig(args.config);
-    const { name, version } = parseVersionId(args.version);
-    const { readSchema } = config.database;
-    const snapshot = await withOperation(config, async ({ dbOf, actor }) =>
-      takeSnapshot(
-        { db: await dbOf(name, version), readSchema, name, version },
-        { actor, reason: args.reason ?? 'by hand' },
-      ),
-    );
-    console.log(args.json ? json(snapshot) : `${args.version}: ${described(snapshot)}.`);
-  }),
+  args: { ...versionArgument, ...jsonArgument, ...reasonArgument, ...apiArguments },
+  run: withErrorReporting(({ args }) => act(args, { takeSnapshot: { version: args.version } })),
 });
 
 const list = defineCommand({
@@ -47,19 +23,11 @@ const list = defineCommand({
   args: {
     version: { type: 'positional', description: 'Such as cart_summary@2', required: false },
     ...jsonArgument,
-    ...configArgument,
-    ...remoteArgument,
+    ...apiArguments,
   },
   run: withErrorReporting(async ({ args }) => {
-    if (isRemote(args)) {
-      refuseOptions(args);
-      return remoteSnapshots(args, args.version);
-    }
-    const config = await loadConfig(args.config);
-    const wanted = args.version === undefined ? undefined : parseVersionId(args.version);
-    const snapshots = await withOperation(config, ({ stores }) =>
-      listOfStores(stores, ({ db }) => listSnapshots(db, wanted?.name, wanted?.version)),
-    );
+    if (args.version !== undefined) parseVersionId(args.version);
+    const snapshots = await withApi(args, (api) => readSnapshots(api, args.version));
     if (args.json) console.log(json(snapshots));
     else console.log(snapshots.length === 0 ? 'There are no snapshots.' : toText(snapshots));
   }),
@@ -75,31 +43,15 @@ const restore = defineCommand({
     snapshot: { type: 'string', description: 'Its number, or latest', default: 'latest', valueHint: 'ID' },
     ...jsonArgument,
     ...reasonArgument,
-    ...configArgument,
-    ...remoteArgument,
+    ...apiArguments,
   },
-  run: withErrorReporting(async ({ args }) => {
-    if (isRemote(args)) {
-      refuseOptions(args);
+  run: withErrorReporting(({ args }) =>
+    withApi(args, async (api) => {
       const { version } = args;
-      return act(args, {
-        restoreSnapshot: { version, snapshot: await snapshotOf(openRemote(args.remote), version, args.snapshot) },
-      });
-    }
-    const config = await loadConfig(args.config);
-    const projection = declaredVersion(config, args.version);
-    const which = snapshotArgument('--snapshot', args.snapshot);
-    const { readSchema } = config.database;
-    const snapshot = await withOperation(config, async ({ dbOf, log, actor }) =>
-      restoreSnapshot(
-        { db: await dbOf(projection.name, projection.version), log, readSchema, projection },
-        { actor, reason: args.reason ?? 'by hand' },
-        which,
-      ),
-    );
-    const done = `${projection.id} serves ${described(snapshot)}, and catches up from there.`;
-    console.log(args.json ? json(snapshot) : done);
-  }),
+      const snapshot = await snapshotNumber(api, version, '--snapshot', args.snapshot);
+      printOutcome(args, await runAction(api, args, { restoreSnapshot: { version, snapshot } }));
+    }),
+  ),
 });
 
 const drop = defineCommand({
@@ -107,23 +59,14 @@ const drop = defineCommand({
   args: {
     ...versionArgument,
     snapshot: { type: 'string', description: 'Its number', required: true, valueHint: 'ID' },
+    ...jsonArgument,
     ...reasonArgument,
-    ...configArgument,
-    ...remoteArgument,
+    ...apiArguments,
   },
   run: withErrorReporting(async ({ args }) => {
-    const { name, version } = parseVersionId(args.version);
-    const id = snapshotNumber('--snapshot', args.snapshot);
-    if (isRemote(args)) {
-      refuseOptions(args);
-      return act({ ...args, json: false }, { dropSnapshot: { version: args.version, snapshot: String(id) } });
-    }
-    const config = await loadConfig(args.config);
-    const step = { reason: args.reason ?? 'by hand' };
-    await withOperation(config, async ({ dbOf, actor }) =>
-      dropSnapshot(await dbOf(name, version), name, version, id, { actor, ...step }),
-    );
-    console.log(`${args.version}: snapshot ${id} is dropped.`);
+    const { version, snapshot } = args;
+    if (!isNumber(snapshot)) throw noNumber('--snapshot', snapshot);
+    await act(args, { dropSnapshot: { version, snapshot } });
   }),
 });
 
@@ -135,35 +78,75 @@ export const snapshot = defineCommand({
   subCommands: { take, list, restore, drop },
 });
 
-/** Parses `latest` or a number. @throws RefoldError `INVALID_CONFIG` */
-export function snapshotArgument(option: string, text: string): WhichSnapshot {
-  return text === 'latest' ? 'latest' : { id: snapshotNumber(option, text) };
+interface Snapshot {
+  readonly id: string;
+  readonly position: string;
+  readonly rows: string;
+  readonly bytes: string;
+  readonly deadLetters: number;
+  readonly isOfThisCode: boolean;
+  readonly takenAt: string;
+  readonly actor: string;
+  readonly reason: string;
 }
 
-function snapshotNumber(option: string, text: string): bigint {
-  if (/^\d{1,18}$/.test(text)) return BigInt(text);
-  throw new RefoldError(
+interface VersionSnapshots {
+  readonly id: string;
+  readonly snapshots: readonly Snapshot[];
+}
+
+const fields = 'id snapshots { id position rows bytes deadLetters isOfThisCode takenAt actor reason }';
+
+/** The snapshots of all versions, or of one; the newest of a version first. */
+async function readSnapshots(api: OperatorApi, id?: string): Promise<readonly (Snapshot & { version: string })[]> {
+  const found =
+    id === undefined
+      ? (
+          await itemsOf<VersionSnapshots>(
+            api,
+            `query Snapshots($after: String) { versions(after: $after) { items { ${fields} } next storesAway } }`,
+          )
+        ).items
+      : [
+          (
+            await api.query<{ version: VersionSnapshots | null }>(
+              `query Snapshots($id: ID!) { version(id: $id) { ${fields} } }`,
+              { id },
+            )
+          ).version,
+        ];
+  return found.flatMap((one) => (one?.snapshots ?? []).map((snapshot) => ({ version: one?.id ?? '', ...snapshot })));
+}
+
+/** The number of a snapshot, that of the newest one for `latest`. @throws RefoldError `INVALID_CONFIG` */
+export async function snapshotNumber(api: OperatorApi, version: string, option: string, text: string): Promise<string> {
+  if (isNumber(text)) return text;
+  if (text !== 'latest') throw noNumber(option, text);
+  const [newest] = await readSnapshots(api, version);
+  if (!newest) throw new RefoldError('INVALID_CONFIG', `${version} has no snapshot.`);
+  return newest.id;
+}
+
+const isNumber = (text: string) => /^\d{1,18}$/.test(text);
+
+function noNumber(option: string, text: string): RefoldError {
+  return new RefoldError(
     'INVALID_CONFIG',
     `${option} is the number of a snapshot, found '${text}'. 'refold snapshot list' shows them.`,
   );
 }
 
-function described({ id, checkpoint, rows, bytes: size, deadLetters }: TableSnapshot): string {
-  const letters = deadLetters > 0 ? `, ${integer(deadLetters)} dead letters` : '';
-  return `snapshot ${id} at position ${integer(checkpoint)} (${integer(rows)} rows, ${bytes(size)}${letters})`;
-}
-
-function toText(snapshots: readonly TableSnapshot[]): string {
+function toText(snapshots: Awaited<ReturnType<typeof readSnapshots>>): string {
   return textTable(
     ['version', 'snapshot', 'position', 'rows', 'size', 'dead letters', 'code', 'taken', 'by', 'reason'],
     snapshots.map((one) => [
-      `${one.name}@${one.version}`,
-      String(one.id),
-      integer(one.checkpoint),
-      integer(one.rows),
-      bytes(one.bytes),
+      one.version,
+      one.id,
+      integer(BigInt(one.position)),
+      integer(BigInt(one.rows)),
+      bytes(BigInt(one.bytes)),
       integer(one.deadLetters),
-      one.codeFingerprint.slice(0, 8),
+      one.isOfThisCode ? 'this' : 'another',
       one.takenAt,
       one.actor,
       one.reason,

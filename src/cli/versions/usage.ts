@@ -1,14 +1,10 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
-import type { RecordedUsage } from '../../runtime/activation/schema-evolution.ts';
 import { ageText } from '../../runtime/schema-changes/change-usage.ts';
-import type { FieldUsage } from '../../store/registry/field-usage.ts';
-import { isRemote, refuseOptions, remoteArgument } from '../remote/remote-arguments.ts';
-import { remoteUsage } from '../remote/remote-usage.ts';
+import { itemsOf } from '../api/operator-api.ts';
+import { apiArguments, withApi } from '../api/with-api.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { integer, json } from '../shared/format.ts';
-import { configArgument, loadConfig } from '../shared/load-config.ts';
-import { withOperation } from '../shared/open-operation.ts';
 import { textTable } from '../shared/text-table.ts';
 import { jsonArgument } from '../shared/version-argument.ts';
 
@@ -26,33 +22,40 @@ export const usage = defineCommand({
     days: { type: 'string', description: 'How many days back. Default: 30', valueHint: 'DAYS' },
     client: { type: 'string', description: 'Only the fields that this client uses', valueHint: 'NAME' },
     ...jsonArgument,
-    ...configArgument,
-    ...remoteArgument,
+    ...apiArguments,
   },
   run: withErrorReporting(async ({ args }) => {
     const { path, client, days: given = '30' } = args;
     const days = Number(given);
     if (!Number.isInteger(days) || days < 1)
       throw new RefoldError('INVALID_CONFIG', `--days is a whole number from 1 on, found '${given}'.`);
-    if (isRemote(args)) {
-      refuseOptions(args);
-      return remoteUsage(args, { path, client, days });
-    }
-    const found = await withOperation(await loadConfig(args.config), ({ schemaEvolution }) =>
-      schemaEvolution.usage({ days, paths: path === undefined ? undefined : [path] }),
+    const { items, page } = await withApi(args, (api) =>
+      itemsOf<FieldUsage, { readonly recordedDays: number | null }>(api, query, { path, client, days }),
     );
-    const fields = found.fields.filter((one) => client === undefined || one.client === client);
-    if (args.json) console.log(json({ ...found, fields }));
-    else console.log(toText(fields, found.recordedDays, days, path === undefined && client === undefined));
+    const { recordedDays } = page;
+    if (args.json) console.log(json({ recordedDays, fields: items }));
+    else console.log(toText(items, recordedDays, days, path === undefined && client === undefined));
   }),
 });
 
-function toText(
-  fields: readonly FieldUsage[],
-  recordedDays: RecordedUsage['recordedDays'],
-  days: number,
-  summedUp: boolean,
-): string {
+interface FieldUsage {
+  readonly path: string;
+  readonly client: string;
+  readonly clientVersion: string;
+  readonly pins: readonly string[];
+  readonly operations: number;
+  readonly lastAt: string;
+}
+
+const query = `query Usage($path: String, $client: String, $days: Int, $after: String) {
+  fieldUsage(path: $path, client: $client, days: $days, first: 1000, after: $after) {
+    items { path client clientVersion pins operations lastAt }
+    next
+    recordedDays
+  }
+}`;
+
+function toText(fields: readonly FieldUsage[], recordedDays: number | null, days: number, summedUp: boolean): string {
   const recorded =
     recordedDays === null
       ? 'Not all gateways record field usage, so there may be more.'
@@ -78,7 +81,7 @@ function summary([path, usages]: readonly [string, readonly FieldUsage[]]): read
 }
 
 function line({ path, client, clientVersion, pins, operations, lastAt }: FieldUsage): readonly string[] {
-  return [path, client, clientVersion || '-', pins || '-', integer(operations), minute(lastAt)];
+  return [path, client, clientVersion || '-', pins.join(', ') || '-', integer(operations), minute(lastAt)];
 }
 
 function minute(time: string): string {

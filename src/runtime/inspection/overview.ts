@@ -55,6 +55,8 @@ export interface Overview {
   readonly answers: readonly AnsweringVersion[];
   /** Sentences about stable views that do not show the version that answers yet. */
   readonly viewsBehind: readonly string[];
+  /** Versions that this process declares, and that no process has registered yet. Those of a store that does not respond are not known. */
+  readonly notRegistered: readonly string[];
 }
 
 export interface InStore {
@@ -160,6 +162,9 @@ export async function readOverview({ db, stores, log, config }: InspectedApplica
     })),
     answers,
     viewsBehind: facts.flatMap((one) => one.viewsBehind),
+    notRegistered: config.projections
+      .filter(({ id, store }) => !away.includes(store) && !versions.some((one) => one.id === id))
+      .map(({ id }) => id),
   };
 }
 
@@ -182,6 +187,8 @@ export interface OverviewReader {
   read(): Promise<Overview>;
   /** One that was read after this call. */
   readAgain(): Promise<Overview>;
+  /** The next one is read after this call, for example because an action has changed something. */
+  forget(): void;
 }
 
 // The share of the time in which this process reads the overview, whoever asks for it and however long it takes.
@@ -198,6 +205,8 @@ export function createOverviewReader(application: InspectedApplication): Overvie
     const own = readOverview(application).then((read) => {
       const overview = withLastKnown(read, lastKnown);
       const now = performance.now();
+      // Forgotten since.
+      if (reading !== own) return overview;
       // The time of waiting for a store that does not respond is not the time of the database.
       const most = namesAway(overview.stores).length > 0 ? mostMsIfAway : Number.POSITIVE_INFINITY;
       known = { overview, until: now + Math.min(most, Math.max(leastMs, (now - since) * restFactor)) };
@@ -214,6 +223,10 @@ export function createOverviewReader(application: InspectedApplication): Overvie
       return reading ?? begin();
     },
     readAgain: begin,
+    forget() {
+      known = undefined;
+      reading = undefined;
+    },
   };
 }
 

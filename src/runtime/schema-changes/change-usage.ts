@@ -100,7 +100,10 @@ export function usageSentence({ changes, days, recordedDays: recorded }: UsedCha
 }
 
 /** For example `web 3.2 (1204 operations, last 2026-11-21)`. The fields of one client are combined. */
-export function clientsText(askedBy: readonly FieldUsage[], most: number = shownClients): string {
+export function clientsText(
+  askedBy: readonly Pick<FieldUsage, 'client' | 'clientVersion' | 'operations' | 'lastAt'>[],
+  most: number = shownClients,
+): string {
   const clients = [
     ...Map.groupBy(askedBy, ({ client, clientVersion }) => `${client} ${clientVersion}`.trim()).entries(),
   ];

@@ -29,7 +29,7 @@ const samplesKept = 1000;
 /** Reads every event of the declared types as the application would, and checks its payload against the schema of its type. */
 export async function verifyPayloads(
   log: Pick<EventLog, 'families' | 'horizon' | 'readAll'>,
-  onProgress: (position: GlobalPosition, of: GlobalPosition) => void = () => {},
+  onProgress: (position: GlobalPosition, of: GlobalPosition) => void | Promise<void> = () => {},
 ): Promise<PayloadVerification> {
   const upTo = await log.horizon();
   const samples: PayloadProblem[] = [];
@@ -46,7 +46,7 @@ export async function verifyPayloads(
       if (samples.length < samplesKept) samples.push({ family, type, payloadVersion, position, streamId, problem });
     }
     after = page.upTo;
-    onProgress(after, upTo);
+    await onProgress(after, upTo);
   }
   return { position: upTo, events, problems, samples };
 }

@@ -2,14 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
 import { RefoldError, type RefoldErrorCode } from '../../errors.ts';
 import { reasonOf } from '../../thrown.ts';
-
-/** The admin API of a running gateway. */
-export interface RemoteApi {
-  /** @throws RefoldError with the code and the message of the first error */
-  query<T>(document: string, variables?: object): Promise<T>;
-  /** The messages of a subscription, until it ends. @throws RefoldError like {@link query} */
-  subscribe<T>(document: string, variables?: object): AsyncGenerator<T>;
-}
+import type { OperatorApi } from './operator-api.ts';
 
 interface GraphqlAnswer {
   readonly data?: unknown;
@@ -20,10 +13,12 @@ interface GraphqlAnswer {
 }
 
 /**
+ * The admin API of a running gateway.
+ *
  * @param address of a gateway, such as `https://shop.example.com`, or of its admin page as `refold dev` prints it, with the token
  * @throws RefoldError `INVALID_CONFIG` if the address is none, or if there is no token
  */
-export function openRemote(address: string): RemoteApi {
+export function openHttpApi(address: string): OperatorApi {
   const url = URL.parse(address);
   if (!url || !/^https?:$/.test(url.protocol))
     throw invalid(`--remote is the URL of a gateway, such as https://shop.example.com; found '${shown(address)}'.`);
@@ -52,6 +47,7 @@ export function openRemote(address: string): RemoteApi {
   }
 
   return {
+    usualReason: undefined,
     async query<T>(document: string, variables = {}) {
       const response = await send(document, variables, 'application/json');
       const answer = (await response.json().catch(() => {
