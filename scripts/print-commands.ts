@@ -1,6 +1,6 @@
 /** Writes docs/cli.md from the declarations of the commands; with `--check`, fails if the file differs. */
+import { apiArguments } from '../src/cli/api/with-api.ts';
 import { refold } from '../src/cli/commands.ts';
-import { remoteArgument } from '../src/cli/remote/remote-arguments.ts';
 import { type ArgumentNode, type CommandNode, commandTree, type OptionNode } from '../src/cli/shared/command-tree.ts';
 import { configArgument } from '../src/cli/shared/load-config.ts';
 import { jsonArgument, reasonArgument } from '../src/cli/shared/version-argument.ts';
@@ -36,7 +36,7 @@ const pages: Readonly<Record<string, string>> = {
 const common: readonly string[] = ['config', 'remote', 'json', 'reason'];
 const described: ReadonlySet<string> = new Set([
   configArgument.config.description,
-  remoteArgument.remote.description,
+  apiArguments.remote.description,
   jsonArgument.json.description,
   reasonArgument.reason.description,
 ]);
@@ -50,14 +50,15 @@ const text = `<!-- Generated from src/cli/ by \`npm run codegen\`. -->
 For developers and operators: every command of \`refold\` with its arguments and options. \`refold COMMAND --help\` prints
 the same.
 
-Most commands read the application's file and use its database. These options mean the same everywhere:
+All commands of operators use the [admin API](admin.md): that of a running gateway with \`--remote\`, else their own, over the
+application's file and database. So what they do, say and print is the same. These options mean the same everywhere:
 
 ${markdownTable(
   ['option', 'meaning'],
   [
     ['`-c`, `--config FILE`', "the application's file; default: `refold.config.ts` in this folder, or `.js`, `.mjs`"],
     ['`--remote URL`', 'uses a running gateway instead; see [below](#without-the-database)'],
-    ['`--json`', 'prints JSON for programs; positions are texts'],
+    ['`--json`', 'prints JSON for programs: the response of the [admin API](admin-schema.graphql); positions are texts'],
     ['`-r`, `--reason TEXT`', 'why, for the audit log'],
     ['`-h`, `--help`', 'shows the arguments and options of a command'],
   ],
@@ -79,11 +80,9 @@ refold activate cart_summary@2 --remote https://shop.example.com --reason 'check
 \`\`\`
 
 - \`URL\` is that of the gateway, or of its admin page. The address that \`refold dev\` prints also has the token.
-- A command that changes something first shows what it will do. Without \`--reason\` it then asks why. If nobody can be
-  asked, it does nothing. The audit log names the token and the reason.
-- \`--json\` prints the response of the API. Its fields are those of [the admin schema](admin-schema.graphql).
-- The limits of the API apply: \`verify\` and \`diff\` need the right \`verify\`, payloads the right \`data\`, and
-  \`dead-letters list\` ends after 1,000. \`retire --force\` also covers what \`--yes\` does with the database.
+- Without \`--reason\`, a command that changes something shows what it will do and asks why. If nobody can be asked, it does
+  nothing. The audit log names the token and the reason. With the database, the reason is then \`by hand\`.
+- The rights of the token apply: \`verify\` and \`diff\` need the right \`verify\`, payloads the right \`data\`.
 - Versions of all [read stores](read-stores.md) are shown and changed.
 
 ## Names

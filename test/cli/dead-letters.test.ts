@@ -78,7 +78,7 @@ test('dead letters of all versions are listed; a wrong name and a failed retry e
   expect(await run('retry', 'credits@1')).toMatchObject({
     code: 1,
     stdout:
-      "credits@1: nothing could be folded, 2 left. They still fail with the code of this application. 'refold dead-letters list credits@1' shows why.\n",
+      "credits@1: nothing could be folded, 2 left. They still fail with the code of the process that folds them. 'refold dead-letters list credits@1' shows why.\n",
   });
   expect(await run('list', 'credits')).toMatchObject(
     refused("There is no reactor 'credits'. It is a projection; name a version of it: 'credits@1'."),

@@ -88,18 +88,18 @@ test('history shows every transition with actor and reason, of all versions or o
     code: 0,
   });
   const all = await runAlone(config, 'history');
-  expect(all.stdout).toMatch(/^at +version +step +actor +reason\n/);
-  expect(all.stdout).toMatch(/openings@1 +active → retired +\S+@\S+ +nobody reads it\n$/);
+  expect(all.stdout).toMatch(/^at +of +step +positions +actor +reason\n/);
+  expect(all.stdout).toMatch(/openings@1 +active → retired +- +\S+@\S+ +nobody reads it\n$/);
   expect(all.stdout).toMatch(/balance@1 +building → ready/);
   const one = JSON.parse((await run(config, 'history', 'openings@1', '--json')).stdout);
-  expect(one.map(({ to, reason }: { to: string; reason: string }) => [to, reason])).toEqual([
+  expect(one.map(({ operation, reason }: Record<string, string>) => [operation, reason])).toEqual([
     ['building', 'declared'],
-    ['ready', 'the log is empty'],
-    ['active', "the log is empty, activation 'auto'"],
-    ['retired', 'nobody reads it'],
+    ['building → ready', 'the log is empty'],
+    ['ready → active', "the log is empty, activation 'auto'"],
+    ['active → retired', 'nobody reads it'],
   ]);
   expect(JSON.parse((await run(config, 'history', 'balance', '--limit', '1', '--json')).stdout)).toMatchObject([
-    { name: 'balance', version: 1, to: 'active' },
+    { of: 'balance@1', operation: 'ready → active' },
   ]);
 });
 
@@ -120,7 +120,7 @@ test('retire refuses to leave live processes without a version for their clients
   expect(await run(both, 'retire', 'balance@1')).toMatchObject({
     code: 1,
     stderr:
-      "refold: balance@1 answers the clients of old:1 (gateway): this process declares no other active version of 'balance'. Deploy the next version there first, or use --yes.\n",
+      "refold: balance@1 answers the clients of old:1 (gateway): this process declares no other active version of 'balance'. Deploy the next version there first. Use --yes to do it anyway.\n",
   });
   // It was killed earlier than a live process can be silent.
   await announced('dead:1', 'balance@1', '-16 seconds');

@@ -1,8 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { reactorsToText } from '../../src/cli/monitoring/reactor-status.ts';
-import { beginning, globalPosition } from '../../src/index.ts';
+import { reactorsToText } from '../../src/cli/reactors/reactor-text.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { readReactors } from '../../src/store/reactors/reactors.ts';
@@ -110,14 +109,14 @@ test('an operator sees reactors, pauses and rewinds them, and retries their dead
 }, 900_000); // a dozen processes, one after another, on a machine that may be busy
 
 test('the versions of a reactor are shown with what is left of them', () => {
-  const position = globalPosition('1042');
+  const exactly = (value: number) => ({ value, isExact: true });
   const versions = [
-    { version: 1, after: beginning, upTo: globalPosition('900'), underWay: 0, isNeeded: false },
-    { version: 2, after: globalPosition('900'), upTo: globalPosition('1000'), underWay: 3, isNeeded: true },
-    { version: 3, after: globalPosition('1000'), upTo: null, underWay: 0, isNeeded: true },
+    { number: 1, after: '0', upTo: '900', underWay: exactly(0), isNeeded: false },
+    { number: 2, after: '900', upTo: '1000', underWay: exactly(3), isNeeded: true },
+    { number: 3, after: '1000', upTo: null, underWay: exactly(0), isNeeded: true },
   ];
-  const counts = { lag: 0n, handled: 7n, skipped: 0n, deadLetters: 0, waiting: 0, nextDue: null };
-  const watch = { name: 'watch', state: 'running', owner: 'host:1', position, head: position, ...counts } as const;
+  const counts = { lag: '0', handled: '7', skipped: '0', deadLetters: exactly(0), waiting: exactly(0), nextDue: null };
+  const watch = { name: 'watch', state: 'running', owner: 'host:1', position: '1042', ...counts } as const;
   const text = reactorsToText([{ ...watch, versions, error: null }]);
   expect(text.split('\n').slice(2)).toEqual([
     'watch@1 handles the events up to position 900: none under way, so its declaration is not needed',

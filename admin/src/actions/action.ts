@@ -62,5 +62,6 @@ export const rightOf: Readonly<Record<ActionName, Right>> = {
 /** What a field does that the server names because it would overcome its refusal. */
 export const overcoming: Readonly<Record<string, string>> = {
   allowBreaking: 'Also if clients lose fields that they use',
-  force: 'Also if clients or processes still use it',
+  force: 'Also if it answers clients',
+  allowLoss: 'Also if running processes or a unique rule lose it',
 };

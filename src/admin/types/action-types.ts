@@ -65,7 +65,11 @@ const RetireInput = builder.inputType('RetireInput', {
     graceHours: t.float({ defaultValue: 24, description: 'Hours until its table is dropped.' }),
     force: t.boolean({
       defaultValue: false,
-      description: 'Also if it is the version that answers, or if running processes lose it.',
+      description: 'Also if it is the version that answers.',
+    }),
+    allowLoss: t.boolean({
+      defaultValue: false,
+      description: 'Also if running processes lose it, or if a rule for unique values ends.',
     }),
   }),
 });

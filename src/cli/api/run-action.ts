@@ -85,7 +85,7 @@ function overcome(action: ActionInput, names: readonly string[]): ActionInput {
 }
 
 // The names of the options of the command line.
-const flags: Readonly<Record<string, string>> = { allowBreaking: '--breaking', force: '--force' };
+const flags: Readonly<Record<string, string>> = { allowBreaking: '--breaking', allowLoss: '--yes', force: '--force' };
 
 function wayOut(input: string): string {
   return `Use ${flags[input] ?? input} to do it anyway.`;

@@ -8,7 +8,7 @@ import { apiArguments, withApi } from '../api/with-api.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { integer, json } from '../shared/format.ts';
 import { jsonArgument, reasonArgument } from '../shared/version-argument.ts';
-import { allLetters, printDiscards, printLetters } from './list-dead-letters.ts';
+import { allLetters, expectKnown, printDiscards, printLetters } from './list-dead-letters.ts';
 
 const versionArgument = {
   version: { type: 'positional', description: 'A version, such as cart_summary@2, or a reactor', required: true },
@@ -103,6 +103,7 @@ async function redeliver(
   name: 'retryDeadLetters' | 'discardDeadLetters',
 ): Promise<void> {
   const { version, key } = args;
+  await expectKnown(api, version);
   const chosen = key === undefined ? { filter: { of: version } } : { ids: await idsOf(api, version, key) };
   const before = isReactor(version) ? await countOf(api, version, key) : 0;
   const total: Total = { folded: 0, discarded: 0, left: 0, continues: false };

@@ -1,4 +1,5 @@
 import { RefoldError } from '../../errors.ts';
+import { closest } from '../../events/closest.ts';
 import { itemsOf, type OperatorApi } from '../api/operator-api.ts';
 import { integer, json } from '../shared/format.ts';
 import { takenByText } from '../shared/letter-texts.ts';
@@ -60,20 +61,18 @@ export async function allLetters(api: OperatorApi, of: string): Promise<readonly
 }
 
 /** @throws RefoldError `INVALID_CONFIG` if there is no such version or reactor; most likely the number of the version is missing */
-async function expectKnown(api: OperatorApi, of: string): Promise<void> {
-  if (of.includes('@')) {
-    const query = 'query Version($id: ID!) { version(id: $id) { id } }';
-    if ((await api.query<{ version: object | null }>(query, { id: of })).version) return;
-    throw new RefoldError('INVALID_CONFIG', `There is no version '${of}'. 'refold status' shows them.`);
-  }
-  const query = 'query Reactor($name: ID!, $search: String) { reactor(name: $name) { name } versions(search: $search) { items { id } } }';
-  const { reactor, versions } = await api.query<{
-    readonly reactor: object | null;
-    readonly versions: { readonly items: readonly { readonly id: string }[] };
-  }>(query, { name: of, search: `${of}@` });
-  if (reactor) return;
-  const ids = versions.items.map(({ id }) => `'${id}'`).filter((id) => id.startsWith(`'${of}@`));
-  const wayOut = ids.length > 0 ? ` It is a projection; name a version of it: ${ids.join(' or ')}.` : '';
+export async function expectKnown(api: OperatorApi, of: string): Promise<void> {
+  const { reactors } = await api.query<{ reactors: readonly { readonly name: string }[] }>('{ reactors { name } }');
+  const query = 'query Versions($after: String) { versions(first: 1000, after: $after) { items { id } next } }';
+  const ids = (await itemsOf<{ readonly id: string }>(api, query)).items.map(({ id }) => id);
+  const known = [...reactors.map(({ name }) => name), ...ids];
+  if (known.includes(of)) return;
+  if (of.includes('@')) throw new RefoldError('INVALID_CONFIG', `There is no version '${of}'.${closest(of, ids)}`);
+  const own = ids.filter((id) => id.startsWith(`${of}@`)).map((id) => `'${id}'`);
+  const wayOut =
+    own.length > 0
+      ? ` It is a projection; name a version of it: ${own.join(' or ')}.`
+      : `${closest(of, known)} A version is written like cart_summary@2.`;
   throw new RefoldError('INVALID_CONFIG', `There is no reactor '${of}'.${wayOut}`);
 }
 
@@ -98,6 +97,11 @@ export async function printDiscards(api: OperatorApi, args: ListArguments, limit
   const { version } = args;
   if (version === undefined)
     throw new RefoldError('INVALID_CONFIG', '--discarded needs a version, such as cart_summary@2.');
+  if (!version.includes('@'))
+    throw new RefoldError(
+      'INVALID_CONFIG',
+      `What a reactor discards is not kept: --discarded is for versions, such as cart_summary@2. 'refold reactor history ${version}' shows who discarded letters, and when.`,
+    );
   const { items, hasMore } = await itemsOf<Discard>(api, discardsQuery, { version }, limit);
   if (args.json) return console.log(json({ discards: items, hasMore }));
   if (items.length === 0) return console.log(`${version} has nothing discarded.`);

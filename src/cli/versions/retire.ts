@@ -10,11 +10,8 @@ export const retire = defineCommand({
   args: {
     version: { type: 'positional', description: 'Such as cart_summary@1', required: true },
     grace: { type: 'string', description: 'Hours until its table is dropped', default: '24', valueHint: 'HOURS' },
-    force: {
-      type: 'boolean',
-      description: 'Also if it answers, if running processes lose it, or if a unique rule ends; do not ask',
-      alias: 'f',
-    },
+    force: { type: 'boolean', description: 'Also if it is the version that answers' },
+    yes: { type: 'boolean', description: 'Also if running processes lose it, or a unique rule ends', alias: 'y' },
     ...reasonArgument,
     ...jsonArgument,
     ...apiArguments,
@@ -24,6 +21,6 @@ export const retire = defineCommand({
     const graceHours = Number(args.grace);
     if (!(graceHours >= 0))
       throw new RefoldError('INVALID_CONFIG', `--grace is a number of hours, found '${args.grace}'.`);
-    await act(args, { retire: { version: args.version, graceHours, force: args.force ?? false } });
+    await act(args, { retire: { version: args.version, graceHours, force: args.force ?? false, allowLoss: args.yes ?? false } });
   }),
 });

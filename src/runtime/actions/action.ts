@@ -44,7 +44,7 @@ export interface DeadLettersInput {
 export interface ActionInputs {
   readonly activate: OfVersion & { readonly along: readonly string[]; readonly allowBreaking: boolean };
   readonly rollback: { readonly projection: string };
-  readonly retire: OfVersion & { readonly graceHours: number; readonly force: boolean };
+  readonly retire: OfVersion & { readonly graceHours: number; readonly force: boolean; readonly allowLoss: boolean };
   readonly rebuild: OfVersion & {
     readonly inPlace: boolean;
     readonly fromSnapshot: bigint | undefined;

@@ -87,7 +87,7 @@ export const versionActions: ActionDefinitions<Names> = {
   },
   retire: {
     right: 'retire',
-    async preview(services, { version: id, graceHours, force }) {
+    async preview(services, { version: id, graceHours, force, allowLoss }) {
       const { name, version } = versionName(id);
       const refusal = await refusalOf(() =>
         rehearsedLifecycleOf(services).retire(name, version, rehearsedStep, graceHours * 3600),
@@ -97,14 +97,22 @@ export const versionActions: ActionDefinitions<Names> = {
         name,
         version,
       );
-      const lost = [answering, losing, ending].flatMap((problem) => (problem === null ? [] : [`${id} ${problem}`]));
+      const textOf = (problem: string | null) => (problem === null ? [] : [`${id} ${problem}`]);
+      const loses = [...textOf(losing), ...textOf(ending)];
+      const lost = [...textOf(answering), ...loses];
+      const unmeant = [
+        ...(answering !== null && !force ? [{ input: 'force', text: textOf(answering).join() }] : []),
+        ...(loses.length > 0 && !allowLoss
+          ? [{ input: 'allowLoss', text: `${loses.join(' ')} Deploy the next version there first.` }]
+          : []),
+      ];
       return {
         of: id,
         summary: `The maintenance of ${id} ends. Its table is dropped in ${graceHours} h. A retired version can't come back.`,
         details: ['Its snapshots are dropped, too. A rebuild or a canary of it ends.'],
         warnings: lost,
-        refusal: refusal?.message ?? (force ? null : (lost[0] ?? null)),
-        overcomeBy: refusal || force || lost.length === 0 ? [] : ['force'],
+        refusal: refusal?.message ?? (unmeant.length > 0 ? unmeant.map(({ text }) => text).join(' ') : null),
+        overcomeBy: refusal ? [] : unmeant.map(({ input }) => input),
         basis: [await projectionBasis(services.db, name), lost],
       };
     },
