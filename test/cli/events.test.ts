@@ -122,9 +122,9 @@ test('a tail shows the latest events, and follows new ones that match in their o
     .split('\n')
     .map((line) => JSON.parse(line));
   expect(shown.map((event) => [event.streamId, event.streamPosition])).toEqual([
-    ['c', 1],
-    ['c', 2],
-    ['c', 3],
+    ['c', '1'],
+    ['c', '2'],
+    ['c', '3'],
   ]);
   expect(await tail.end('SIGTERM')).toMatchObject({ code: 143, stderr: '' });
 });

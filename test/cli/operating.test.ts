@@ -153,10 +153,10 @@ test('status lists declared versions that no process has started yet', async () 
   await deploy(await application('balanceV1'));
   const both = await application('balanceV1, balanceV2');
   const { stdout } = await run(both, 'status');
-  expect(stdout).toMatch(/^balance@1 +active +idle/m);
+  expect(stdout).toMatch(/^balance@1 +active +unowned/m);
   expect(stdout).toMatch(/^balance@2 +not registered( +-)+$/m);
   expect(JSON.parse((await run(both, 'status', '--json')).stdout)).toMatchObject({
-    versions: [{ name: 'balance', version: 1, lagEvents: '0', lagSeconds: 0, eventsPerSecond: expect.any(Number) }],
+    versions: [{ id: 'balance@1', lagEvents: { value: 0 }, lagSeconds: 0, eventsPerSecond: expect.any(Number) }],
     notRegistered: ['balance@2'],
   });
 });
@@ -171,11 +171,11 @@ test('status shows whether the rows of an inline version commit with appends', a
     const { stdout } = await run(config, 'status');
     expect(stdout).toMatch(new RegExp(`^balance@1 +active \\(inline: ${inline}\\) `, 'm'));
     const versions = JSON.parse((await run(config, 'status', '--json')).stdout).versions;
-    expect(versions).toMatchObject([1, 2].map((version) => ({ name: 'balance', version, state: 'active', inline })));
+    expect(versions).toMatchObject([1, 2].map((version) => ({ id: `balance@${version}`, state: 'ACTIVE', inline })));
   }
   // Appends keep it current, although no processor does.
   expect((await run(config, 'rollback', 'balance')).stdout).toBe(
-    "balance@1 answers again. balance@2 stays current and ready: 'refold activate balance@2' reactivates it.\n",
+    'balance@1 answers again. balance@2 stays current and ready.\n',
   );
 });
 

@@ -172,14 +172,14 @@ describe('status', () => {
     await worker.prints(/maintains/);
     await until(async () => {
       const { versions } = JSON.parse((await run('status', '--json')).stdout);
-      return versions.every(({ processor }: { processor: string }) => processor === 'running');
+      return versions.every(({ health }: { health: string }) => health === 'CURRENT');
     });
     const { stdout } = await run('status');
     const lines = stdout.trimEnd().split('\n');
     expect(lines[0]?.split(/ {2,}/)).toEqual([
       'version',
       'state',
-      'processor',
+      'health',
       'position',
       'lag',
       'behind',
@@ -188,7 +188,7 @@ describe('status', () => {
       'owner',
     ]);
     expect(lines.slice(1, 4).map((line) => line.split(/ {2,}/).slice(0, 8))).toEqual(
-      ['balance@1', 'balance@2', 'openings@1'].map((id) => [id, 'active', 'running', '0', '0', '-', '0', '-']),
+      ['balance@1', 'balance@2', 'openings@1'].map((id) => [id, 'active', 'current', '0', '0', '-', '0', '-']),
     );
     expect(lines[1]).toMatch(new RegExp(`:${worker.child.pid}$`));
     expect(lines.slice(-2).map((line) => line.split(/ {2,}/))).toEqual([
@@ -201,10 +201,9 @@ describe('status', () => {
     expect(after).toMatchObject({ code: 0, stderr: '' });
     expect(JSON.parse(after.stdout)).toMatchObject({
       versions: ['balance@1', 'balance@2', 'openings@1'].map((id) => ({
-        name: id.split('@')[0],
-        version: Number(id.split('@')[1]),
-        state: 'active',
-        processor: 'idle',
+        id,
+        state: 'ACTIVE',
+        health: 'UNOWNED',
         owner: null,
         position: '0',
         head: '0',
@@ -212,8 +211,8 @@ describe('status', () => {
         heldReason: null,
         error: null,
         rebuild: null,
-        rate: 0,
-        eta: null,
+        eventsPerSecond: 0,
+        etaSeconds: null,
       })),
       stalls: [],
       lostOwners: [],

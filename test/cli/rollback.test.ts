@@ -44,7 +44,7 @@ test('a rollback takes the highest version out of service, and only the version 
     await runCli(['rollback', 'balance', '--reason', 'odd figures', '--config', config], environment()),
   ).toMatchObject({
     code: 0,
-    stdout: "balance@1 answers again. balance@2 stays current and ready: 'refold activate balance@2' reactivates it.\n",
+    stdout: 'balance@1 answers again. balance@2 stays current and ready.\n',
   });
   expect(await states()).toEqual(['1 active', '2 ready']);
   expect(await run(config, 'rollback', 'balance')).toMatchObject({
@@ -73,6 +73,6 @@ test('a rollback to a version that no process maintains is refused, or prints a 
   expect(await states()).toEqual(['1 active', '2 active']);
   const rolledBack = await run(both, 'rollback', 'balance');
   expect(rolledBack.code).toBe(0);
-  expect(rolledBack.stdout).toContain('Warning: no process maintains balance@1; it is at position 0 of 0.\n');
+  expect(rolledBack.stdout).toContain('Warning: No process maintains balance@1: it is at position 0.\n');
   expect(await states()).toEqual(['1 active', '2 ready']);
 });

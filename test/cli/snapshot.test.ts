@@ -56,11 +56,15 @@ test('an operator takes a snapshot, rebuilds from it, restores it and drops it, 
   await worker.prints(/maintains/);
   await credit(10);
   expect((await runAlone('snapshot', 'take', 'balance@1', '--reason', 'before the deploy')).stdout).toMatch(
-    /^balance@1: snapshot 1 at position 10 \(1 rows, [\d.]+ kB\)\.\n$/,
+    /^Snapshot 1 of balance@1 has 1 rows, at position 10\.\n$/,
   );
   await credit(5);
   const taken = JSON.parse((await run('snapshot', 'take', 'balance@1', '--json')).stdout);
-  expect(taken).toMatchObject({ id: '2', checkpoint: '15', rows: '2', automatic: false });
+  expect(taken).toMatchObject({ summary: 'Snapshot 2 of balance@1 has 2 rows, at position 15.' });
+  expect(JSON.parse((await run('snapshot', 'list', 'balance@1', '--json')).stdout)).toMatchObject([
+    { version: 'balance@1', id: '2', position: '15', rows: '2', isOfThisCode: true },
+    { version: 'balance@1', id: '1', position: '10', rows: '1' },
+  ]);
   const list = (await run('snapshot', 'list', 'balance@1')).stdout;
   expect(list).toMatch(/balance@1 +2 +15 .*by hand\nbalance@1 +1 +10 .*before the deploy\n$/);
 
@@ -70,10 +74,10 @@ test('an operator takes a snapshot, rebuilds from it, restores it and drops it, 
     'balance@1 is being rebuilt by the process that maintains it.\nbalance@1: rebuilt up to position 15 from snapshot 1 at position 10, 5 events folded.\n',
   );
   const inPlace = await runAlone('rebuild', 'balance@1', '--in-place', '--json');
-  expect(JSON.parse(inPlace.stdout)).toEqual({
-    version: 'balance@1',
-    asked: true,
+  expect(JSON.parse(inPlace.stdout)).toMatchObject({
+    action: 'REBUILD',
     outcome: 'rebuilt in place, 15 events folded',
+    otherCode: false,
   });
   const together = ['one', 'other'].map((reason) => run('rebuild', 'balance@1', '--wait', '--reason', reason));
   expect((await Promise.all(together)).map(({ code, stderr }) => ({ code, stderr }))).toEqual([
@@ -89,11 +93,11 @@ test('an operator takes a snapshot, rebuilds from it, restores it and drops it, 
     /15 events folded\.\nWarning: the process that rebuilt it has other code of balance@1 than this application, .*, then rebuild again\.\n$/,
   );
   expect((await runAlone('snapshot', 'restore', 'balance@1', '--snapshot', '1')).stdout).toMatch(
-    /^balance@1 serves snapshot 1 at position 10 \(1 rows, [\d.]+ kB\), and catches up from there\.\n$/,
+    /^Warning: .*\nbalance@1 serves snapshot 1 at position 10, and catches up from there\.\n$/,
   );
   await until(async () => (await readRegistry(db)).every(({ checkpoint }) => checkpoint === 15n));
   expect((await run('snapshot', 'drop', 'balance@1', '--snapshot', '1')).stdout).toBe(
-    'balance@1: snapshot 1 is dropped.\n',
+    'Snapshot 1 of balance@1 is dropped.\n',
   );
   await worker.end('SIGTERM');
 });
@@ -105,7 +109,7 @@ test('a rebuild that no running process can do says so, and shows its progress w
   await first.end('SIGTERM');
   const drawn = onTerminal();
   const rebuilt = run('rebuild', 'balance@1');
-  await until(() => drawn().includes(' 0 of 3 | 0/s | ETA ?'));
+  await until(() => drawn().includes(' 0% | 0/s | ETA ?'));
   const next = startCli(['start', '--role', 'worker', '--config', config], environment());
   expect((await rebuilt).stdout).toMatch(
     /^No running process maintains balance@1\. Its rebuild is requested, and begins when one starts\.\nbalance@1: rebuilt up to position 3, 3 events folded\.\n/,

@@ -57,7 +57,10 @@ const ActivateInput = builder.inputType('ActivateInput', {
   }),
 });
 const RollbackInput = builder.inputType('RollbackInput', {
-  fields: (t) => ({ projection: t.string({ required: true }) }),
+  fields: (t) => ({
+    projection: t.string({ required: true }),
+    version: t.int({ description: 'Refused if another version is the highest active one.' }),
+  }),
 });
 const RetireInput = builder.inputType('RetireInput', {
   fields: (t) => ({

@@ -26,7 +26,7 @@ export const status = defineCommand({
       for (;;) {
         const report = await readReport(api);
         if (args.watch && !args.json) console.clear();
-        console.log(args.json ? json(report) : toText(report));
+        console.log(args.json ? json(flat(report)) : toText(report));
         if (!args.watch) return;
         await pause(watchMs);
       }
@@ -71,6 +71,10 @@ async function readReport(api: OperatorApi): Promise<Report> {
   const found = await api.query<{ overview: Overview; reactors: readonly Reactor[] }>(overviewQuery);
   const { items: versions } = await itemsOf<Version>(api, versionsQuery);
   return { ...found, versions };
+}
+
+function flat({ overview, ...rest }: Report): object {
+  return { ...overview, ...rest, storesAway: overview.stores.filter(({ isAway }) => isAway).map(({ name }) => name) };
 }
 
 function toText({ overview, versions, reactors }: Report): string {

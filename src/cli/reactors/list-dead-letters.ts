@@ -63,8 +63,7 @@ export async function allLetters(api: OperatorApi, of: string): Promise<readonly
 /** @throws RefoldError `INVALID_CONFIG` if there is no such version or reactor; most likely the number of the version is missing */
 export async function expectKnown(api: OperatorApi, of: string): Promise<void> {
   const { reactors } = await api.query<{ reactors: readonly { readonly name: string }[] }>('{ reactors { name } }');
-  const query = 'query Versions($after: String) { versions(first: 1000, after: $after) { items { id } next } }';
-  const ids = (await itemsOf<{ readonly id: string }>(api, query)).items.map(({ id }) => id);
+  const ids = await versionIds(api);
   const known = [...reactors.map(({ name }) => name), ...ids];
   if (known.includes(of)) return;
   if (of.includes('@')) throw new RefoldError('INVALID_CONFIG', `There is no version '${of}'.${closest(of, ids)}`);
@@ -74,6 +73,11 @@ export async function expectKnown(api: OperatorApi, of: string): Promise<void> {
       ? ` It is a projection; name a version of it: ${own.join(' or ')}.`
       : `${closest(of, known)} A version is written like cart_summary@2.`;
   throw new RefoldError('INVALID_CONFIG', `There is no reactor '${of}'.${wayOut}`);
+}
+
+async function versionIds(api: OperatorApi): Promise<readonly string[]> {
+  const query = 'query Versions($after: String) { versions(first: 1000, after: $after) { items { id } next storesAway } }';
+  return (await itemsOf<{ readonly id: string }>(api, query)).items.map(({ id }) => id);
 }
 
 interface Discard {
@@ -92,23 +96,29 @@ const discardsQuery = `query Discards($version: ID!, $after: String) {
   }
 }`;
 
-/** Prints the discarded events of a version. */
+/** Prints the discarded events of a version, or of all. */
 export async function printDiscards(api: OperatorApi, args: ListArguments, limit: number): Promise<void> {
   const { version } = args;
-  if (version === undefined)
-    throw new RefoldError('INVALID_CONFIG', '--discarded needs a version, such as cart_summary@2.');
-  if (!version.includes('@'))
+  if (version !== undefined && !version.includes('@'))
     throw new RefoldError(
       'INVALID_CONFIG',
       `What a reactor discards is not kept: --discarded is for versions, such as cart_summary@2. 'refold reactor history ${version}' shows who discarded letters, and when.`,
     );
-  const { items, hasMore } = await itemsOf<Discard>(api, discardsQuery, { version }, limit);
-  if (args.json) return console.log(json({ discards: items, hasMore }));
-  if (items.length === 0) return console.log(`${version} has nothing discarded.`);
+  const discards: (Discard & { readonly of: string })[] = [];
+  let hasMore = false;
+  for (const of of version === undefined ? await versionIds(api) : [version]) {
+    const found = await itemsOf<Discard>(api, discardsQuery, { version: of }, limit - discards.length);
+    discards.push(...found.items.map((one) => ({ of, ...one })));
+    hasMore ||= found.hasMore;
+  }
+  if (args.json) return console.log(json({ discards, hasMore }));
+  if (discards.length === 0)
+    return console.log(version ? `${version} has nothing discarded.` : 'Nothing is discarded.');
   console.log(
     textTable(
-      ['position', 'event', 'stream', 'row', 'by', 'reason'],
-      items.map(({ position, eventType, streamId, key, actor, reason }) => [
+      [...(version ? [] : ['of']), 'position', 'event', 'stream', 'row', 'by', 'reason'],
+      discards.map(({ of, position, eventType, streamId, key, actor, reason }) => [
+        ...(version ? [] : [of]),
         integer(BigInt(position)),
         eventType,
         streamId,

@@ -1,5 +1,6 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
+import { defaultStore } from '../../projections/projection/projection.ts';
 import { itemsOf, type OperatorApi } from '../api/operator-api.ts';
 import { apiArguments, withApi } from '../api/with-api.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
@@ -65,7 +66,7 @@ export async function printAudit(
   const latest = items.toReversed();
   if (args.json) return console.log(json(latest));
   if (latest.length === 0) return console.log('Nothing is recorded.');
-  const stores = new Set(latest.map(({ store }) => store)).size > 1;
+  const stores = latest.some(({ store }) => store !== defaultStore);
   console.log(
     textTable(
       ['at', 'of', ...(stores ? ['store'] : []), 'step', 'positions', 'actor', 'reason'],

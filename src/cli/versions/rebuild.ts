@@ -64,11 +64,12 @@ export const rebuild = defineCommand({
     if (args.cancel) return act(args, { cancelRebuild: { version } });
     await withApi(args, async (api) => {
       const say = (text: string) => args.json || console.log(text);
-      if (wait) await untilNoneRuns(api, version, say);
       const snapshot =
         fromSnapshot === undefined ? undefined : await snapshotNumber(api, version, '--from-snapshot', fromSnapshot);
       const input = { version, inPlace, fromSnapshot: snapshot, fromPosition };
-      const done = await runAction(api, args, accept ? { acceptRebuild: { version } } : { rebuild: input });
+      const action = accept ? { acceptRebuild: { version } } : { rebuild: input };
+      const request = () => runAction(api, args, action);
+      const done = await (wait ? whenNoneRuns(api, version, say, request) : request());
       say(done.summary);
       const ended = args.detach ? undefined : await follow(api, version, args.json === true);
       if (args.json) return console.log(json({ ...done, ...ended }));
@@ -111,12 +112,26 @@ async function readRebuild(api: OperatorApi, id: string): Promise<Rebuilding | n
   return (await api.query<{ version: Rebuilding | null }>(query, { id })).version;
 }
 
-async function untilNoneRuns(api: OperatorApi, id: string, say: (text: string) => void): Promise<void> {
-  for (let isSaid = false; ; isSaid = true) {
+/** Requests a rebuild as soon as no other one runs. Another waiting command may be faster. */
+async function whenNoneRuns<T>(
+  api: OperatorApi,
+  id: string,
+  say: (text: string) => void,
+  request: () => Promise<T>,
+): Promise<T> {
+  for (let isSaid = false; ; ) {
     const running = (await readRebuild(api, id))?.rebuild;
-    if (!running) return;
-    if (!isSaid) say(`${id} is being rebuilt, as ${running.requestedBy} asked for. Waiting for its end.`);
-    await pause(pollMs);
+    if (running) {
+      if (!isSaid) say(`${id} is being rebuilt, as ${running.requestedBy} asked for. Waiting for its end.`);
+      isSaid = true;
+      await pause(pollMs);
+      continue;
+    }
+    try {
+      return await request();
+    } catch (error) {
+      if (!(await readRebuild(api, id))?.rebuild) throw error;
+    }
   }
 }
 

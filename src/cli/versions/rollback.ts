@@ -1,9 +1,8 @@
 import { defineCommand } from 'citty';
-import { RefoldError } from '../../errors.ts';
 import { act } from '../api/run-action.ts';
 import { apiArguments } from '../api/with-api.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
-import { jsonArgument, reasonArgument } from '../shared/version-argument.ts';
+import { jsonArgument, parseVersionId, reasonArgument } from '../shared/version-argument.ts';
 
 export const rollback = defineCommand({
   meta: {
@@ -12,18 +11,13 @@ export const rollback = defineCommand({
       'Take the highest active version of a projection out of service: the version below it answers at once.',
   },
   args: {
-    projection: { type: 'positional', description: 'Such as cart_summary', required: true },
+    projection: { type: 'positional', description: 'Such as cart_summary, or cart_summary@2 to be refused if another version is the highest', required: true },
     ...reasonArgument,
     ...jsonArgument,
     ...apiArguments,
   },
   run: withErrorReporting(async ({ args }) => {
-    const [projection = '', version] = args.projection.split('@');
-    if (version !== undefined)
-      throw new RefoldError(
-        'INVALID_CONFIG',
-        `It is always the highest active version that is rolled back. Name the projection only: '${projection}'.`,
-      );
-    await act(args, { rollback: { projection } });
+    const { name, version } = args.projection.includes('@') ? parseVersionId(args.projection) : { name: args.projection };
+    await act(args, { rollback: { projection: name, version } });
   }),
 });

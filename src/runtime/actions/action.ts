@@ -43,7 +43,7 @@ export interface DeadLettersInput {
 /** Every action that operators can take, by name, with its input. */
 export interface ActionInputs {
   readonly activate: OfVersion & { readonly along: readonly string[]; readonly allowBreaking: boolean };
-  readonly rollback: { readonly projection: string };
+  readonly rollback: { readonly projection: string; readonly version?: number | undefined };
   readonly retire: OfVersion & { readonly graceHours: number; readonly force: boolean; readonly allowLoss: boolean };
   readonly rebuild: OfVersion & {
     readonly inPlace: boolean;

@@ -55,13 +55,17 @@ export const versionActions: ActionDefinitions<Names> = {
   },
   rollback: {
     right: 'rollback',
-    async preview(services, { projection: name }) {
+    async preview(services, { projection: name, version }) {
       const { db, config } = services;
       const refusal = await refusalOf(async () => {
         await planRollback(db, config, name);
         await rehearsedLifecycleOf(services).rollback(name, rehearsedStep);
       });
       const [to, from] = (await activeVersions(db, name)).slice(-2);
+      const other =
+        from && version !== undefined && version !== from.version
+          ? `${name}@${from.version} is the highest active version, and the one to roll back, not @${version}.`
+          : null;
       const plan = refusal ? undefined : await planRollback(db, config, name);
       return {
         of: name,
@@ -72,7 +76,7 @@ export const versionActions: ActionDefinitions<Names> = {
         warnings: plan?.isLeft
           ? [`No process maintains ${name}@${to?.version}: it is at position ${to?.checkpoint}.`]
           : [],
-        refusal: refusal?.message ?? null,
+        refusal: refusal?.message ?? other,
         basis: await projectionBasis(db, name),
       };
     },
