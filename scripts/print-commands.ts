@@ -58,7 +58,10 @@ ${markdownTable(
   [
     ['`-c`, `--config FILE`', "the application's file; default: `refold.config.ts` in this folder, or `.js`, `.mjs`"],
     ['`--remote URL`', 'uses a running gateway instead; see [below](#without-the-database)'],
-    ['`--json`', 'prints JSON for programs: the response of the [admin API](admin-schema.graphql); positions are texts'],
+    [
+      '`--json`',
+      'prints JSON for programs: the response of the [admin API](admin-schema.graphql); positions are texts',
+    ],
     ['`-r`, `--reason TEXT`', 'why, for the audit log'],
     ['`-h`, `--help`', 'shows the arguments and options of a command'],
   ],

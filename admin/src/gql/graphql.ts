@@ -188,7 +188,9 @@ export type RecallInput = {
 };
 
 export type RetireInput = {
-  /** Also if it is the version that answers, or if running processes lose it. */
+  /** Also if running processes lose it, or if a rule for unique values ends. */
+  allowLoss?: boolean | null | undefined;
+  /** Also if it is the version that answers. */
   force?: boolean | null | undefined;
   /** Hours until its table is dropped. */
   graceHours?: number | null | undefined;
@@ -217,6 +219,8 @@ export type Right =
 
 export type RollbackInput = {
   projection: string;
+  /** Refused if another version is the highest active one. */
+  version?: number | null | undefined;
 };
 
 export type SnapshotInput = {

@@ -95,7 +95,12 @@ builder.queryFields((t) => ({
         const text = partialText(version);
         return text === null ? [] : [`${version.id} is partial: ${text}`];
       });
-      return { older, newer, partial, diff: { ...diff, samples: hidesKey(a) || hidesKey(b) ? [] : shownSamples(diff, [a, b]) } };
+      return {
+        older,
+        newer,
+        partial,
+        diff: { ...diff, samples: hidesKey(a) || hidesKey(b) ? [] : shownSamples(diff, [a, b]) },
+      };
     },
   }),
 }));

@@ -1,7 +1,7 @@
 import { dbOfVersion, versionName } from '../../runtime/inspection/application.ts';
 import { readLetter, readLetterGroups, readLetterPage } from '../../runtime/inspection/letters.ts';
 import { readDiscardPage } from '../../store/browsing/browse-discards.ts';
-import { DeadLetterFilter, letterFilter } from '../types/action-types.ts';
+import { DeadLetterFilter, letterFilter } from '../types/action-inputs.ts';
 import { builder } from '../types/builder.ts';
 import { cursor, isDiscardPlace, isLetterPlace, pageSize, placeAt } from '../types/cursors.ts';
 import { DeadLetter, DeadLetterGroups, DeadLetterPage, DiscardPage } from '../types/letter-types.ts';

@@ -3,7 +3,7 @@ import { readRows } from '../../runtime/inspection/rows.ts';
 import { stepRow } from '../../runtime/inspection/stepper.ts';
 import { readStoredEvents } from '../../store/browsing/search-events.ts';
 import { requireRight } from '../access/require-right.ts';
-import { positionOf, withoutNulls } from '../types/action-types.ts';
+import { positionOf, withoutNulls } from '../types/action-inputs.ts';
 import { builder } from '../types/builder.ts';
 import { cursor, isBigint, isKeyPlace, pageSize, placeAt } from '../types/cursors.ts';
 import { EventPage, LogEvent, RowHistory, RowPage } from '../types/log-types.ts';

@@ -1,6 +1,7 @@
 import { foundOrAway } from '../../runtime/inspection/application.ts';
 import { namesAway } from '../../runtime/inspection/overview.ts';
-import { ActionInput, actionOf, Preview, withoutNulls } from '../types/action-types.ts';
+import { ActionInput, actionOf, withoutNulls } from '../types/action-inputs.ts';
+import { Preview } from '../types/action-types.ts';
 import { AuditPage } from '../types/audit-types.ts';
 import { builder } from '../types/builder.ts';
 import { cursor, isNumber, pageSize, placeAt } from '../types/cursors.ts';

@@ -1,6 +1,7 @@
 import { RefoldError } from '../../errors.ts';
 import { requireRight } from '../access/require-right.ts';
-import { ActionInput, actionOf, Outcome } from '../types/action-types.ts';
+import { ActionInput, actionOf } from '../types/action-inputs.ts';
+import { Outcome } from '../types/action-types.ts';
 import { builder } from '../types/builder.ts';
 import { cursor } from '../types/cursors.ts';
 

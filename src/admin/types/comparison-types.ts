@@ -1,7 +1,7 @@
 import { jsonKey } from '../../runtime/inspection/rows.ts';
 import type { VersionDiff as Diff } from '../../runtime/verification/diff.ts';
-import type { PayloadProblem as Problem, PayloadVerification } from '../../runtime/verification/verify-payloads.ts';
 import type { Verification as Result } from '../../runtime/verification/verify.ts';
+import type { PayloadVerification, PayloadProblem as Problem } from '../../runtime/verification/verify-payloads.ts';
 import { builder } from './builder.ts';
 import { Difference } from './version-parts.ts';
 

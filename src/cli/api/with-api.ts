@@ -32,8 +32,7 @@ export async function withApi<T>(
   onSignal?: () => void,
 ): Promise<T> {
   if (remote !== undefined) {
-    if (config !== undefined)
-      throw new RefoldError('INVALID_CONFIG', "--config can't be combined with --remote.");
+    if (config !== undefined) throw new RefoldError('INVALID_CONFIG', "--config can't be combined with --remote.");
     return work(openHttpApi(remote));
   }
   const application = await loadConfig(config);

@@ -104,4 +104,3 @@ export function rangeFilter({ from, to, since, until }: EventRange): object {
     ...(until === undefined ? {} : { until }),
   };
 }
-

@@ -177,8 +177,7 @@ function retryingNote({ id, retrying }: Version): string[] {
 function rebuildNote({ id, head, rebuild }: Version): string[] {
   if (!rebuild) return [];
   const { form, snapshot, startedAtPosition, position, eventsPerSecond, etaSeconds } = rebuild;
-  const from =
-    snapshot === null ? '' : ` from snapshot ${snapshot} at position ${integer(BigInt(startedAtPosition))}`;
+  const from = snapshot === null ? '' : ` from snapshot ${snapshot} at position ${integer(BigInt(startedAtPosition))}`;
   const eta = etaSeconds === null ? '' : `, ETA ${duration(etaSeconds)}`;
   const place = `at position ${integer(BigInt(position))} of ${integer(BigInt(head))} (${integer(eventsPerSecond)}/s${eta})`;
   const stopped = rebuild.error ? `; stopped: ${rebuild.error.message}` : '';

@@ -76,7 +76,8 @@ export async function expectKnown(api: OperatorApi, of: string): Promise<void> {
 }
 
 async function versionIds(api: OperatorApi): Promise<readonly string[]> {
-  const query = 'query Versions($after: String) { versions(first: 1000, after: $after) { items { id } next storesAway } }';
+  const query =
+    'query Versions($after: String) { versions(first: 1000, after: $after) { items { id } next storesAway } }';
   return (await itemsOf<{ readonly id: string }>(api, query)).items.map(({ id }) => id);
 }
 

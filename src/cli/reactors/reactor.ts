@@ -8,7 +8,14 @@ import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { json } from '../shared/format.ts';
 import { jsonArgument, reasonArgument } from '../shared/version-argument.ts';
 import { printAudit } from '../versions/history.ts';
-import { type Reactor, reactorFields, reactorsToText, type WaitingEvent, waitingFields, waitingToText } from './reactor-text.ts';
+import {
+  type Reactor,
+  reactorFields,
+  reactorsToText,
+  type WaitingEvent,
+  waitingFields,
+  waitingToText,
+} from './reactor-text.ts';
 
 const nameArgument = {
   name: { type: 'positional', description: 'Such as confirmation_mails', required: true },
@@ -129,8 +136,15 @@ function reactorCommand(
     meta,
     args: { ...nameArgument, ...own, ...reasonArgument, ...jsonArgument, ...apiArguments },
     run: withErrorReporting(({ args }) => {
-      const { name, position, version, reason, json: asJson, config, remote } = args as unknown as OwnArguments &
-        Parameters<typeof act>[0]; // those above
+      const {
+        name,
+        position,
+        version,
+        reason,
+        json: asJson,
+        config,
+        remote,
+      } = args as unknown as OwnArguments & Parameters<typeof act>[0]; // those above
       return act({ reason, json: asJson, config, remote }, actionOf({ name, position, version }));
     }),
   });

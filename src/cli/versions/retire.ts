@@ -21,6 +21,8 @@ export const retire = defineCommand({
     const graceHours = Number(args.grace);
     if (!(graceHours >= 0))
       throw new RefoldError('INVALID_CONFIG', `--grace is a number of hours, found '${args.grace}'.`);
-    await act(args, { retire: { version: args.version, graceHours, force: args.force ?? false, allowLoss: args.yes ?? false } });
+    await act(args, {
+      retire: { version: args.version, graceHours, force: args.force ?? false, allowLoss: args.yes ?? false },
+    });
   }),
 });

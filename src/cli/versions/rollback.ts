@@ -11,13 +11,19 @@ export const rollback = defineCommand({
       'Take the highest active version of a projection out of service: the version below it answers at once.',
   },
   args: {
-    projection: { type: 'positional', description: 'Such as cart_summary, or cart_summary@2 to be refused if another version is the highest', required: true },
+    projection: {
+      type: 'positional',
+      description: 'Such as cart_summary, or cart_summary@2 to be refused if another version is the highest',
+      required: true,
+    },
     ...reasonArgument,
     ...jsonArgument,
     ...apiArguments,
   },
   run: withErrorReporting(async ({ args }) => {
-    const { name, version } = args.projection.includes('@') ? parseVersionId(args.projection) : { name: args.projection };
+    const { name, version } = args.projection.includes('@')
+      ? parseVersionId(args.projection)
+      : { name: args.projection };
     await act(args, { rollback: { projection: name, version } });
   }),
 });

@@ -103,7 +103,10 @@ async function lastOf<T>(
   } finally {
     bar?.stop();
   }
-  throw new RefoldError('DATABASE_UNAVAILABLE', 'The verification ended without a result: the process that ran it has stopped.');
+  throw new RefoldError(
+    'DATABASE_UNAVAILABLE',
+    'The verification ended without a result: the process that ran it has stopped.',
+  );
 }
 
 function payloadsText({ position, events, problems, samples }: PayloadResult): string {
