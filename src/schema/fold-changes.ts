@@ -23,8 +23,3 @@ export function breakingText(changes: readonly VersionChange[]): string {
   const count = foldChanges(changes).filter(({ head }) => head.criticality === 'breaking').length;
   return `${count} breaking ${count === 1 ? 'change' : 'changes'}`;
 }
-
-/** Such as `Balance.amount was removed. (+ 12 derived)` */
-export function foldedText({ head, derived }: FoldedChange): string {
-  return derived.length === 0 ? head.message : `${head.message} (+ ${derived.length} derived)`;
-}

@@ -14,10 +14,10 @@ import { createRefold, globalPosition, type Projection, type Refold } from '../.
 import { listSnapshots } from '../../src/runtime/rebuilds/table-snapshots.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { readAllRebuilds } from '../../src/store/registry/rebuilds.ts';
-import { lastReason } from '../../src/store/registry/transitions.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { untilCaughtUp } from '../support/patient.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { readTransitions } from '../support/transitions.ts';
 import { until } from '../support/until.ts';
 
 let database: TestDatabase;
@@ -70,7 +70,8 @@ async function appendDeposits({ log }: Refold, events: number): Promise<void> {
 
 async function rebuilt(): Promise<string | undefined> {
   await until(async () => (await readAllRebuilds(db)).length === 0);
-  return (await lastReason(db, 'account', 1)) ?? undefined;
+  const [last] = await readTransitions(db, { name: 'account', version: 1, limit: 1 });
+  return last?.reason;
 }
 
 /** The exit code of `refold verify`. */

@@ -4,7 +4,6 @@ import { createRefold, defineConfig, defineProjection, type Projection, type Ref
 import { listDeadLetters, retryDeadLetters } from '../../src/runtime/dead-letters/dead-letters.ts';
 import { cancelRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
-import { readTransitions } from '../../src/store/registry/transitions.ts';
 import { portOf, startCitusCluster } from '../support/citus-cluster.ts';
 import { followFeed } from '../support/feed-client.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
@@ -13,6 +12,7 @@ import type { PostgresCluster } from '../support/postgres-cluster.ts';
 import { account } from '../support/sample-domain.ts';
 import { active, answer, caughtUp } from '../support/store-setting.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { readTransitions } from '../support/transitions.ts';
 import { until } from '../support/until.ts';
 
 // A worker of a Citus cluster loses its last transactions: its disk is replaced by an older copy. Nothing is appended after that.

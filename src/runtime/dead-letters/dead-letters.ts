@@ -12,14 +12,7 @@ import {
   readDeadLetters,
   readDeadLettersBeside,
 } from '../../store/processors/dead-letters.ts';
-import {
-  type Discard,
-  type Discarding,
-  insertDiscard,
-  insertDiscards,
-  listDiscards,
-  recallDiscards,
-} from '../../store/processors/discards.ts';
+import { type Discarding, insertDiscard, insertDiscards, recallDiscards } from '../../store/processors/discards.ts';
 import { lockPartitions } from '../../store/processors/partitions.ts';
 import { readStoppedAt, retryStoppedRebuild, stoppedAtId } from '../../store/processors/stopped-processors.ts';
 import { recordOperation } from '../../store/registry/transitions.ts';
@@ -84,11 +77,6 @@ export function discardDeadLetters(
   which?: string | readonly bigint[],
 ): Promise<Redelivery> {
   return redeliver(options, step, which, 'discard');
-}
-
-/** Returns the discarded events of a version, in log order. Rebuilds and verifications leave them out. */
-export function listDiscarded({ db, projection: { name, version } }: DeadLetterOptions): Promise<Discard[]> {
-  return listDiscards(db, name, version);
 }
 
 /**

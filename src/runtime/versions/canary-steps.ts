@@ -2,7 +2,7 @@ import { RefoldError } from '../../errors.ts';
 import type { CanaryRule } from '../../projections/projection/version-map.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { answering } from '../../store/registry/all-registries.ts';
-import { type CanaryFigures, deleteCanary, writeCanary } from '../../store/registry/canaries.ts';
+import { deleteCanary, writeCanary } from '../../store/registry/canaries.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
 import { recordOperation, recordTransition } from '../../store/registry/transitions.ts';
 import { refuseBreaking } from '../schema-changes/breaking-clients.ts';
@@ -70,12 +70,6 @@ export function createCanarySteps(db: Database, declarations: SchemaDeclarations
         return { version };
       }),
   };
-}
-
-/** `answered 120 operations, 2 of them with errors; the others got 2400 answers, 10 of them with errors` */
-export function canaryFiguresText(figures: Omit<CanaryFigures, 'name' | 'version'>): string {
-  const { operations, errors, otherOperations, otherErrors } = figures;
-  return `answered ${operations} operations, ${errors} of them with errors; the others got ${otherOperations} answers, ${otherErrors} of them with errors`;
 }
 
 /** `5 %`, `5 % and x-beta: 1` */

@@ -117,21 +117,6 @@ export async function restateHold(
   );
 }
 
-/** The reason of a version's last transition. */
-export async function lastReason(db: Queryable, name: string, version: number): Promise<string | undefined> {
-  const [last] = await run(
-    db,
-    refoldTables
-      .selectFrom('refold.transitions')
-      .select('reason')
-      .where('name', '=', name)
-      .where('version', '=', version)
-      .orderBy('id', 'desc')
-      .limit(1),
-  );
-  return last?.reason;
-}
-
 /** When the version was declared first, with all digits of the database's clock. */
 export async function declaredAt(db: Queryable, name: string, version: number): Promise<string | undefined> {
   const [first] = await run(
@@ -146,30 +131,4 @@ export async function declaredAt(db: Queryable, name: string, version: number): 
       .limit(1),
   );
   return first?.at;
-}
-
-/** One transition of a version in the audit log. */
-export interface Transition {
-  readonly name: string;
-  readonly version: number;
-  readonly from: VersionState | null;
-  readonly to: VersionState;
-  readonly actor: string;
-  readonly reason: string;
-  readonly at: string;
-}
-
-/** The last transitions, oldest first: of all projections, of one, or of one version. */
-export async function readTransitions(
-  db: Queryable,
-  { name, version, limit }: { name?: string | null; version?: number | null; limit: number },
-): Promise<Transition[]> {
-  let last = refoldTables
-    .selectFrom('refold.transitions')
-    .select(['name', 'version', 'from_state as from', 'to_state as to', 'actor', 'reason', 'at'])
-    .orderBy('id', 'desc')
-    .limit(limit);
-  if (name != null) last = last.where('name', '=', name);
-  if (version != null) last = last.where('version', '=', version);
-  return (await run(db, last)).reverse();
 }

@@ -4,7 +4,6 @@ import { checkStoredDeclarations } from '../../../src/runtime/activation/check-d
 import {
   discardDeadLetters,
   listDeadLetters,
-  listDiscarded,
   retryDeadLetters,
 } from '../../../src/runtime/dead-letters/dead-letters.ts';
 import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
@@ -12,6 +11,7 @@ import { rebuildInPlace } from '../../../src/runtime/rebuilds/rebuild-in-place.t
 import { takeSnapshot } from '../../../src/runtime/rebuilds/table-snapshots.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { verifyVersion } from '../../../src/runtime/verification/verify.ts';
+import { listDiscards } from '../../../src/store/processors/discards.ts';
 import { readRebuilds } from '../../../src/store/registry/rebuilds.ts';
 import { inlineBalance } from '../../support/inline-domain.ts';
 import { creditOf, expectRight, open, statusOf, untilLive } from '../../support/inline-setting.ts';
@@ -239,7 +239,7 @@ test('duplicates that are in the log before the rule are listed with the row tha
   await stopsAt(4n);
   await discardDeadLetters(options, step);
   await untilLive(runtime, holder);
-  expect(await listDiscarded(options)).toMatchObject([
+  expect(await listDiscards(options.db, options.projection.name, options.projection.version)).toMatchObject([
     { position: 2n, key: null, streamId: 'b' },
     { position: 4n, key: null, streamId: 'd' },
   ]);

@@ -3,7 +3,6 @@ import { defineConfig, defineProjection, globalPosition, type Projection, t } fr
 import {
   discardDeadLetters,
   listDeadLetters,
-  listDiscarded,
   recallDiscarded,
   retryDeadLetters,
 } from '../../../src/runtime/dead-letters/dead-letters.ts';
@@ -13,6 +12,7 @@ import { rebuildInPlace, restoreSnapshot } from '../../../src/runtime/rebuilds/r
 import { dropSnapshot, listSnapshots, takeSnapshot } from '../../../src/runtime/rebuilds/table-snapshots.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { verifyVersion } from '../../../src/runtime/verification/verify.ts';
+import { listDiscards } from '../../../src/store/processors/discards.ts';
 import { readAllRebuilds } from '../../../src/store/registry/rebuilds.ts';
 import { readRegistry } from '../../../src/store/registry/registry.ts';
 import type { TableSnapshot } from '../../../src/store/tables/table-snapshots.ts';
@@ -383,7 +383,9 @@ test('discarded events can be recalled: the next rebuild folds them', async () =
   const mended = credits(false);
   const runtime = await start([mended]);
   const options = { ...runtime, readSchema, projection: mended };
-  expect(await listDiscarded(options)).toMatchObject([{ position: 2n, key: ['a'], type: 'Credited', actor: 'ann' }]);
+  expect(await listDiscards(options.db, options.projection.name, options.projection.version)).toMatchObject([
+    { position: 2n, key: ['a'], type: 'Credited', actor: 'ann' },
+  ]);
   await expect(recallDiscarded(options, step, 'b')).rejects.toThrow('credits@1 has nothing discarded of the row b.');
   expect(await recallDiscarded(options, step, 'a')).toBe(1);
   expect(await amounts(runtime, mended)).toEqual(['1', '2']);

@@ -6,7 +6,6 @@ import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { createLifecycle, type Lifecycle } from '../../../src/runtime/versions/lifecycle.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { claimProcessor } from '../../../src/store/processors/checkpoints.ts';
-import { readTransitions } from '../../../src/store/registry/transitions.ts';
 import { inlineBalance } from '../../support/inline-domain.ts';
 import {
   createInlineSetting,
@@ -18,6 +17,7 @@ import {
   untilLive,
 } from '../../support/inline-setting.ts';
 import { balanceV1, balanceV2 } from '../../support/sample-domain.ts';
+import { readTransitions } from '../../support/transitions.ts';
 import { until } from '../../support/until.ts';
 
 let setting: InlineSetting;
