@@ -70,7 +70,8 @@ const versionsQuery = `query Versions($after: String) {
 async function readReport(api: OperatorApi): Promise<Report> {
   const found = await api.query<{ overview: Overview; reactors: readonly Reactor[] }>(overviewQuery);
   const { items: versions } = await itemsOf<Version>(api, versionsQuery);
-  return { ...found, versions };
+  // Always in the same order, for readers that compare. The API returns those that need attention first.
+  return { ...found, versions: versions.toSorted((a, b) => a.id.localeCompare(b.id, 'en', { numeric: true })) };
 }
 
 function flat({ overview, ...rest }: Report): object {
