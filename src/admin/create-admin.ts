@@ -33,7 +33,7 @@ export interface AdminParts {
 
 type AdminRuntime = Pick<
   Runtime,
-  'db' | 'stores' | 'find' | 'lifecycle' | 'log' | 'schemaEvolution' | 'reactors' | 'notifications' | 'storeProblems'
+  'db' | 'stores' | 'find' | 'lifecycle' | 'log' | 'schemaEvolution' | 'reactors' | 'notifications' | 'silentStores'
 >;
 
 /** The admin API of a process. */
@@ -134,7 +134,7 @@ function openForAdmin(parts: AdminParts): OperatorStores {
     statementTimeoutMs: gateway.statementTimeout,
     maxAnswerSize,
     applicationName: 'refold-admin',
-    silent: () => new Set(Object.keys(parts.runtime.storeProblems())),
+    silent: parts.runtime.silentStores,
     untilSilent,
   });
 }

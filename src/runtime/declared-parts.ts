@@ -85,8 +85,10 @@ export interface DeclaredParts {
   execute(command: Command, input: unknown, options?: ExecuteOptions): Promise<ExecuteResult>;
   lookAtTables(): void;
   problems(): DatabaseProblems;
-  /** Why read stores do not respond at present, by their names. */
+  /** Why read stores can't be used at present, by their names. */
   storeProblems(): StoreProblems;
+  /** The read stores that do not respond at present. */
+  silentStores(): ReadonlySet<string>;
   /** Starts what this process does for its declarations without being asked. `late`: stores whose versions are not registered yet. */
   maintain(late: ReadonlySet<ReadStore>): void;
   stopMaintaining(): Promise<void>;
@@ -174,6 +176,7 @@ export function declareParts(shared: SharedParts, config: Config, maintained: Ma
     lookAtTables: () => maintenance?.lookAtTables(),
     problems: watch.problems,
     storeProblems: () => maintenance?.storeProblems() ?? {},
+    silentStores: () => maintenance?.silentStores() ?? new Set(),
     maintain(late) {
       maintenance = maintainDeclared({ ...shared, log, source, lifecycle, late }, config, maintained);
     },
@@ -242,6 +245,7 @@ interface Maintenance {
   readonly readModelsServed: ServedReadModels | undefined;
   lookAtTables(): void;
   storeProblems(): StoreProblems;
+  silentStores(): ReadonlySet<string>;
   stop(): Promise<void>;
 }
 
@@ -278,6 +282,8 @@ function maintainDeclared(parts: MaintainedParts, config: Config, maintained: Ma
       const problems = stores.apart.map(({ name }, index) => [name, maintenances[index + 1]?.problem()] as const);
       return Object.fromEntries(problems.filter((one): one is readonly [string, string] => one[1] !== undefined));
     },
+    silentStores: () =>
+      new Set(stores.apart.filter((_, index) => maintenances[index + 1]?.isSilent()).map(({ name }) => name)),
     async stop() {
       await Promise.all(maintenances.map((one) => one.stop()));
       await readModelsServed?.stop();

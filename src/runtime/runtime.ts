@@ -97,8 +97,10 @@ export interface Runtime {
   status(): Promise<VersionStatus[]>;
   /** Why appends or reads cannot reach the database at present. */
   problems(): DatabaseProblems;
-  /** Why read stores apart from the log do not respond at present, by their names. */
+  /** Why read stores apart from the log can't be used at present, by their names. */
   storeProblems(): StoreProblems;
+  /** Those of them that do not respond. */
+  silentStores(): ReadonlySet<string>;
   readonly stores: ReadStores;
   readonly find: StoreFinder;
   /** The given logger, except that it counts failures caused by an unreachable database instead of logging each one. */
@@ -268,6 +270,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       },
       problems: () => declared.problems(),
       storeProblems: () => declared.storeProblems(),
+      silentStores: () => declared.silentStores(),
       stores,
       async redeclare(next, onDeclared) {
         const former = declared;

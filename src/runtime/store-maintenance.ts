@@ -16,8 +16,10 @@ import type { Versions } from './versions/versions.ts';
 export interface StoreMaintenance {
   /** Undefined if the process neither maintains nor serves anything, or if the store has not responded yet. */
   readonly tables: TableWatch | undefined;
-  /** Why the store does not respond; undefined if it does, and for the store of the log, which is watched on its own. */
+  /** Why the store can't be used; undefined if it can, and for the store of the log, which is watched on its own. */
   problem(): string | undefined;
+  /** Whether that is because it does not respond. */
+  isSilent(): boolean;
   stop(): Promise<void>;
 }
 
@@ -50,6 +52,7 @@ export function maintainStore(options: StoreMaintenanceOptions): StoreMaintenanc
   return {
     tables,
     problem: () => undefined,
+    isSilent: () => false,
     async stop() {
       await stopWork?.();
       await presence?.stop();
@@ -93,6 +96,8 @@ export function maintainStoreApart(
     appends: store.db,
     reads: store.reads,
     answerTimeoutMs: config.database.answerTimeout,
+    readSchema: config.database.readSchema,
+    onProblem: (sentence) => logger.error(`the read store '${store.name}' can't be written: ${sentence}`),
     onAnswered: outages.answered,
   });
   let maintenance: StoreMaintenance | undefined;
@@ -117,6 +122,7 @@ export function maintainStoreApart(
       const { appends: writes, reads } = watch.problems();
       return writes ?? reads;
     },
+    isSilent: watch.isSilent,
     async stop() {
       await registering?.stop();
       await maintenance?.stop();

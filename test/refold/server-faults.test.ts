@@ -6,9 +6,10 @@ import { createStalledCommits } from '../../src/store/append-queue/stalled-commi
 import { createEventLog } from '../../src/store/event-log.ts';
 import { createDatabase } from '../../src/store/postgres/database.ts';
 import { grantsScript } from '../../src/store/server/grants.ts';
+import { migrate } from '../../src/store/server/migrate.ts';
 import { startOwnServer } from '../support/own-server.ts';
 import type { PostgresCluster } from '../support/postgres-cluster.ts';
-import { account, balanceV1, openAccount } from '../support/sample-domain.ts';
+import { account, balanceV1, openAccount, openingsV1 } from '../support/sample-domain.ts';
 import { until } from '../support/until.ts';
 
 // What an administrator or a disk does to a server while an application runs on it.
@@ -23,21 +24,19 @@ beforeAll(async () => {
   server = await startOwnServer();
   admin = new pg.Client({ connectionString: Object.assign(new URL(server.url), { pathname: '/postgres' }).href });
   await admin.connect();
-  const owner = new pg.Client({ connectionString: server.url });
-  await owner.connect();
-  await owner.query(
-    grantsScript({
-      owner: 'app_owner',
-      runtime: 'app',
-      readOnly: 'app_reader',
-      readSchema: 'read_models',
-      textSearch: false,
-    }),
-  );
-  await owner.end();
-  const url = Object.assign(new URL(server.url), { username: 'app' }).href;
+  await admin.query('create database apart');
+  await migrate(urlOf('apart'));
+  const roles = { owner: 'app_owner', runtime: 'app', readOnly: 'app_reader' };
+  for (const name of ['refold', 'apart'])
+    await inDatabase(grantsScript({ ...roles, readSchema: 'read_models', textSearch: false }), name);
   refold = await createRefold(
-    defineConfig({ projections: [balanceV1], commands: [openAccount], database: { url }, gateway: { port: 0 } }),
+    defineConfig({
+      projections: [balanceV1, { ...openingsV1, store: 'apart' }],
+      commands: [openAccount],
+      database: { url: urlOf('refold', 'app') },
+      readStores: { apart: { url: urlOf('apart', 'app') } },
+      gateway: { port: 0 },
+    }),
     { logger: pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line).msg) }) },
   );
   await until(async () => (await health()).status === 200);
@@ -64,9 +63,13 @@ async function mutate() {
   return (await response.json()) as { errors?: { extensions: { code: string } }[] };
 }
 
-/** As the superuser, in the application's database, over a connection of its own. */
-async function inDatabase(text: string): Promise<void> {
-  const client = new pg.Client({ connectionString: server.url });
+function urlOf(database: string, username?: string): string {
+  return Object.assign(new URL(server.url), { pathname: `/${database}`, ...(username && { username }) }).href;
+}
+
+/** As the superuser, in the application's database, or another one, over a connection of its own. */
+async function inDatabase(text: string, name = 'refold'): Promise<void> {
+  const client = new pg.Client({ connectionString: urlOf(name) });
   await client.connect();
   await client.query(text).finally(() => client.end());
 }
@@ -132,6 +135,28 @@ test.for(faults)('$what: not ready, with the reason, and ready again when it is 
   }
   await until(async () => (await health()).status === 200);
   expect((await mutate()).errors).toBeUndefined();
+});
+
+test('a revoked right in a read store is named with its statement, and mutations and lists go on', async () => {
+  const openings = async () => (await refold.status()).find(({ name }) => name === 'openings');
+  await inDatabase('revoke insert on refold.changes from app', 'apart');
+  try {
+    const named = await until(async () => {
+      const { readStores } = JSON.parse((await health()).body);
+      return readStores;
+    });
+    expect(named).toEqual({ apart: 'the role lacks privileges' });
+    expect((await health()).status).toBe(200);
+    const says =
+      /^the read store 'apart' can't be written: the role app lacks .*`grant insert on refold.changes to app`/;
+    await until(() => lines.some((line) => says.test(line)));
+    expect((await mutate()).errors).toBeUndefined();
+    // It responds, so lists have its versions.
+    expect(await openings()).toMatchObject({ store: 'apart' });
+  } finally {
+    await inDatabase('grant insert on refold.changes to app', 'apart');
+  }
+  await until(async () => JSON.parse((await health()).body).readStores === undefined);
 });
 
 test('an append whose commit waits for a standby is answered: it may be written', async () => {

@@ -16,7 +16,7 @@ import type { SchemaSource } from '../operations/served-schema.ts';
  * - A version whose unique values nothing checks is reported, with the appends that are refused meanwhile, but ready: reads are answered.
  * - A read model whose declared versions are all retired causes 503 while another process serves it. If none does, it does not: clients are
  *   better off with the other read models.
- * - A read store that does not respond is named in `readStores`, but does not count: every process is affected alike.
+ * - A read store that can't be used is named in `readStores`, with the reason, but does not count: every process is affected alike.
  * - It returns 503 while appends or reads do not reach the database; `problems` says why.
  */
 export function useReadiness(

@@ -17,7 +17,7 @@ export function registerStoreMetrics(
 ): void {
   new Gauge({
     name: 'refold_read_store_available',
-    help: '1 if the read store responds to this process, 0 if its versions stand still.',
+    help: '1 if this process can use the read store, 0 if its versions stand still.',
     labelNames: ['store'],
     registers: [registry],
     collect() {

@@ -14,6 +14,8 @@ export interface DatabaseProblems {
 /** Tracks whether this process can reach its database, by queries of its own and by the outcome of appends. */
 export interface DatabaseWatch {
   problems(): DatabaseProblems;
+  /** Whether no answer comes. False while the database answers, even if it refuses. */
+  isSilent(): boolean;
   readonly stalled: Pick<StalledCommits, 'run'>;
   /** Reports the outcome of an append: its error, or undefined. */
   appended(error?: unknown): void;
@@ -26,7 +28,7 @@ export interface DatabaseWatchOptions {
   readonly reads: Database;
   /** How long a response may take, and the interval of checks while all is well. Milliseconds. */
   readonly answerTimeoutMs: number;
-  /** The read schema of the application, whose privileges appends need; those of a store apart are not checked. */
+  /** The read schema of the application: what appends and batches need is checked too. */
   readonly readSchema?: string;
   /** Called when something begins that only an operator can end, with a sentence for the log. */
   readonly onProblem?: (sentence: string) => void;
@@ -40,6 +42,8 @@ interface Path {
   askedAt: number;
   isAsking: boolean;
   problem: string | undefined;
+  /** Whether the latest check got no answer. */
+  isSilent: boolean;
 }
 
 const whileAwayMs = 500;
@@ -57,6 +61,7 @@ export function createDatabaseWatch(options: DatabaseWatchOptions): DatabaseWatc
     askedAt: Number.NEGATIVE_INFINITY,
     isAsking: false,
     problem: undefined,
+    isSilent: false,
   });
   const appends = path(options.appends);
   const reads = path(options.reads);
@@ -73,11 +78,13 @@ export function createDatabaseWatch(options: DatabaseWatchOptions): DatabaseWatc
       asked.problem = problem
         ?.replace(/^the role .*/s, 'the role lacks privileges')
         .replace(/^the sequence .*/s, 'the log can not be appended to');
+      asked.isSilent = false;
       if (asked === appends) stalled.waitFor(problem === standbyAway ? problem : undefined);
       if (problem && asked === appends && asked.problem !== before) options.onProblem?.(problem);
       if (problemOf(appends) === undefined && problemOf(reads) === undefined) onAnswered();
     } catch (error) {
-      asked.problem = isOutage(error) ? unavailable : 'the database refuses a query';
+      asked.isSilent = isOutage(error);
+      asked.problem = asked.isSilent ? unavailable : 'the database refuses a query';
     } finally {
       asked.isAsking = false;
     }
@@ -88,9 +95,12 @@ export function createDatabaseWatch(options: DatabaseWatchOptions): DatabaseWatc
     return (await privilegeProblem(db, options.readSchema)) ?? (await readAppendProblem(db)) ?? null;
   }
 
-  function problemOf({ problem, isAsking, askedAt }: Path): string | undefined {
-    if (isAsking && now() - askedAt > answerTimeoutMs) return `no answer of the database for ${answerTimeoutMs} ms`;
-    return problem;
+  function isLate({ isAsking, askedAt }: Path): boolean {
+    return isAsking && now() - askedAt > answerTimeoutMs;
+  }
+
+  function problemOf(asked: Path): string | undefined {
+    return isLate(asked) ? `no answer of the database for ${answerTimeoutMs} ms` : asked.problem;
   }
 
   // Checks run without being awaited: on a silent network, the connection's own timeout ends them.
@@ -115,6 +125,7 @@ export function createDatabaseWatch(options: DatabaseWatchOptions): DatabaseWatc
         ...(ofReads === undefined ? {} : { reads: ofReads }),
       };
     },
+    isSilent: () => [appends, reads].some((asked) => asked.isSilent || isLate(asked)),
     appended(error) {
       appendFailedAt = isOutage(error) || isServerFault(error) ? now() : Number.NEGATIVE_INFINITY;
     },
