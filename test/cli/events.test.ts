@@ -84,7 +84,7 @@ test.each([
   [['show', '99'], 'The log has no event at position 99: it ends at 4 so far.'],
   [['show', 'x'], "POSITION: Expected a global position (a decimal string such as '1042'), found 'x'."],
   [['list', 'a'], "'a' is not a stream; write it like shopping_cart/c1."],
-  [['list', 'acount/a'], "The application declares no event family 'acount'. Did you mean 'account'?"],
+  [['list', 'acount/a'], "Neither the application nor the log has an event family 'acount'. Did you mean 'account'?"],
   [['list', '--limit', '0'], "--limit is a whole number from 1 to 100000, found '0'."],
   [
     ['list', '--since', '2026-01-31T12:00:00'],

@@ -2,7 +2,7 @@ import { RefoldError } from '../../errors.ts';
 import { beginning, earlierPosition, type GlobalPosition } from '../../events/global-position.ts';
 import { type StoredEvent, searchEventPage } from '../../store/browsing/search-events.ts';
 import type { EventSearch } from '../../store/browsing/search-windows.ts';
-import { searchedTypes } from '../../store/browsing/searched-types.ts';
+import { searchedFamily, searchedTypes } from '../../store/browsing/searched-types.ts';
 import type { InspectedApplication } from './application.ts';
 
 /** Which events to find. All conditions must hold. */
@@ -22,15 +22,16 @@ export type EventConditions = Omit<EventSearch, 'after' | 'upTo' | 'order' | 'li
 
 /** The conditions of a search without its range. @throws RefoldError `BAD_USER_INPUT`, `UNKNOWN_EVENT_TYPE` */
 export async function eventConditions(
-  { db, log, config }: InspectedApplication,
+  { db, log }: InspectedApplication,
   { family, streamId, types, correlationId, since, until }: EventFilter,
 ): Promise<EventConditions> {
   if ((family === undefined) !== (streamId === undefined))
     throw new RefoldError('BAD_USER_INPUT', `A stream is named by 'family' and 'streamId' together.`);
-  const declared = config.families.find((one) => one.name === family || one.formerNames.includes(family ?? ''));
   return {
     stream:
-      family === undefined || streamId === undefined ? undefined : { family: declared?.storedName ?? family, streamId },
+      family === undefined || streamId === undefined
+        ? undefined
+        : { family: await searchedFamily(db, log.families, family), streamId },
     types: types && (await searchedTypes(db, log.families, types)),
     correlationId,
     since,

@@ -31,6 +31,28 @@ export async function searchedTypes(
   });
 }
 
+/**
+ * Resolves the name of a family to the one that the log has. A family that only the log knows is found, too.
+ *
+ * @throws RefoldError `UNKNOWN_EVENT_TYPE` if neither the application nor the log has it
+ */
+export async function searchedFamily(
+  db: Queryable,
+  families: ReadonlyMap<string, EventFamily>,
+  name: string,
+): Promise<string> {
+  const declared = [...families.values()].find((one) => one.name === name || one.formerNames.includes(name));
+  if (declared) return declared.storedName;
+  const logged = await readLoggedTypes(db);
+  if (logged.some(({ family }) => family === name)) return name;
+  const known = [...[...families.values()].map((one) => one.name), ...logged.map(({ family }) => family)];
+  throw new RefoldError(
+    'UNKNOWN_EVENT_TYPE',
+    `Neither the application nor the log has an event family '${name}'.${closest(name, known)}`,
+    { family: name },
+  );
+}
+
 interface KnownType {
   readonly family: string;
   readonly type: string;
