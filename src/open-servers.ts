@@ -4,6 +4,7 @@ import type { Config } from './config/define-config.ts';
 import { isDistributedIn } from './config/read-store-options.ts';
 import type { Gateway } from './gateway/create-gateway.ts';
 import type { HealthServer } from './gateway/http/health-server.ts';
+import type { Projection } from './projections/projection/projection.ts';
 import type { VersionMap } from './projections/projection/version-map.ts';
 import type { ResponseQuery } from './projections/queries/response-query.ts';
 import type { Runtime } from './runtime/runtime.ts';
@@ -62,7 +63,9 @@ export async function openGateway(
       ...(config.gateway.compiledQueries
         ? { answer: (query: ResponseQuery, of: VersionMap) => runtime.readModels.answer(query, of) }
         : {}),
-      executes: (projection) => isDistributedIn(declared.config.readStores, projection),
+      ...(Object.values(config.readStores).some(({ placement }) => placement === 'partition')
+        ? { executes: (projection: Projection) => isDistributedIn(declared.config.readStores, projection) }
+        : {}),
       execute: runtime.execute,
       checkToken: runtime.checkToken,
       live: runtime.live,

@@ -44,22 +44,21 @@ interface Tracing {
 // One for the process, as OpenTelemetry's own registration is.
 let tracing: Tracing | undefined;
 
+/** Whether spans are recorded. Frequent work looks here first: then tracing costs nothing where it is off. */
+export let isTracing = false;
+
 /** Switches tracing on if the program has registered an SDK of OpenTelemetry. Otherwise nothing is loaded, and nothing is traced. */
 export async function startTracing(): Promise<void> {
   if (tracing || !isRegistered()) return;
   const api = await import('@opentelemetry/api');
   tracing = { api, tracer: api.trace.getTracer('refold') };
+  isTracing = true;
 }
 
 /** OpenTelemetry shares its registration under this symbol between all copies of its API of one major version. */
 function isRegistered(): boolean {
   const registered: unknown = Reflect.get(globalThis, Symbol.for('opentelemetry.js.api.1'));
   return typeof registered === 'object' && registered !== null && 'trace' in registered;
-}
-
-/** Whether spans are recorded. Check it before work that only spans need. */
-export function isTracing(): boolean {
-  return tracing !== undefined;
 }
 
 /** Runs work in a span. Without tracing, it only runs the work. */
@@ -141,10 +140,10 @@ export function traceFields(): { readonly trace_id: string; readonly span_id: st
   return traceId === undefined || spanId === undefined ? undefined : { trace_id: traceId, span_id: spanId };
 }
 
-/** Like {@link traceparent}, if it is recorded. */
-export function recordedTraceparent(): string | undefined {
+/** Like {@link traceparent}, if it is recorded; else null. */
+export function recordedTraceparent(): string | null {
   const text = traceparent();
-  return text !== undefined && isRecorded(text) ? text : undefined;
+  return text !== undefined && isRecorded(text) ? text : null;
 }
 
 const w3c = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;

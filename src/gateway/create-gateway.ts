@@ -7,11 +7,13 @@ import type { Authenticator, Viewer } from '../access.ts';
 import type { Command } from '../commands/define-command.ts';
 import type { Config } from '../config/define-config.ts';
 import { RefoldError } from '../errors.ts';
+import { noRollout } from '../projections/projection/version-map.ts';
 import { createGuard } from '../schema/access/guard.ts';
 import { restrictReads, restrictResponse } from '../schema/access/restricted-reads.ts';
 import { refuseOtherCopy } from '../schema/contract/check-graphql.ts';
 import type { ReadModels } from '../schema/contract/operation-context.ts';
 import type { SchemaExtension } from '../schema/extend-schema.ts';
+import { isTracing } from '../tracing.ts';
 import { createGatewayMetrics, createRefusalCounter } from './gateway-metrics.ts';
 import { withOrderedTypes } from './http/accepted-types.ts';
 import { refuseAdmin } from './http/admin-page.ts';
@@ -46,9 +48,11 @@ import { type ClientOf, rateLimitClient as clientBehind } from './requests/clien
 import { useCompression } from './requests/compression.ts';
 import { type HttpHandler, inOrder } from './requests/http-handler.ts';
 import { createErrorMask } from './requests/mask-errors.ts';
+import { onlyWhile } from './requests/only-while.ts';
 import { withTracedRequests } from './requests/traced-requests.ts';
 import { useWrittenPosition } from './requests/written-position.ts';
 import { createCanaryChoice, useCanary } from './rollout/canary.ts';
+import { noPins } from './rollout/pins.ts';
 import { createSubscriptions } from './subscriptions/subscriptions.ts';
 import { createEventStreams } from './transports/event-stream.ts';
 import { createSingleConnections } from './transports/single-connection.ts';
@@ -106,6 +110,7 @@ const closeTimeoutMs = 7000;
 export async function createGateway(given: GatewayParts): Promise<Gateway> {
   const { services, options, development, logger } = given;
   const { maxPageSize, maxBodySize, proxies, rateLimit, persistedOperations } = options;
+  const { rollout = noRollout } = services.versions;
   const isOpen = options.graphiql ?? development;
   const source = createSchemaSource({
     versions: services.versions,
@@ -127,7 +132,7 @@ export async function createGateway(given: GatewayParts): Promise<Gateway> {
   const policies = createRequestPolicies(
     viewerOf,
     rateLimit && createRateLimit({ limit: rateLimit, proxies, onRefused: () => onRefused('operations') }),
-    observer.refused,
+    observer?.refused,
   );
   const clientOf: ClientOf = (viewer, transport) => clientBehind(viewer, transport, proxies);
   const { sockets: openSockets, subscriptions: openSubscriptions } = createGatewayLimits(options, onRefused);
@@ -149,14 +154,10 @@ export async function createGateway(given: GatewayParts): Promise<Gateway> {
     subscriptions: openSubscriptions.count,
     sockets: openSockets.count,
     messages: subscriptions.counts,
-    canaries: () => services.versions.canaries?.() ?? [],
+    rollout,
     onCanary: (operation) => services.canaries?.count(operation),
   });
-  const chooseCanaries = createCanaryChoice({
-    running: () => services.versions.canaries?.() ?? [],
-    viewerOf,
-    proxies,
-  });
+  const chooseCanaries = createCanaryChoice({ rollout, viewerOf, proxies });
   const readsFor = (reads: ReadModels, viewer: Viewer | 'system') => {
     const guard = guardOf(viewer);
     return guard ? restrictReads(reads, guard) : reads;
@@ -187,14 +188,14 @@ export async function createGateway(given: GatewayParts): Promise<Gateway> {
       useReadableRequests(),
       useWordedRefusals(),
       usePersistedOperations(persistedOperations),
-      useCanary(chooseCanaries),
+      onlyWhile(() => rollout.canaries.length > 0, useCanary(chooseCanaries)),
       useServedSchema(source),
       ...limitPlugins(options),
       ...(isOpen ? [] : [useNoIntrospection()]),
       scope.plugin,
       useWrittenPosition(),
-      observer.plugin,
-      shadows.plugin,
+      ...(observer ? [observer.plugin] : []),
+      onlyWhile(() => rollout.shadows.length > 0, shadows.plugin),
       subscriptions.plugin,
       ...(options.compression ? [useCompression()] : []),
     ],
@@ -207,7 +208,7 @@ export async function createGateway(given: GatewayParts): Promise<Gateway> {
     ...sockets,
     connectionInitTimeout: options.requestTimeout,
     maxPayload: maxBodySize,
-    chooseCanaries,
+    chooseCanaries: (...given) => (rollout.canaries.length > 0 ? chooseCanaries(...given) : noPins),
     logger,
   });
 
@@ -235,15 +236,17 @@ export async function createGateway(given: GatewayParts): Promise<Gateway> {
   const isKnownHost = knownHosts({ ...options, development });
   const listener = inOrder(
     [
-      withTracedRequests,
+      ...(isTracing ? [withTracedRequests] : []),
       withReadableTargets,
       withKnownHosts(isKnownHost),
-      ...(given.admin ?? [refuseAdmin]),
+      ...(given.admin ?? []),
       withOrderedTypes,
       withCrossOrigin(options.cors),
-      singleConnections.handler,
-      eventStreams.handler,
+      // The most frequent ones first.
       answerPlainPosts(yoga, { ...transport, isCompressed: options.compression, compiled }),
+      eventStreams.handler,
+      singleConnections.handler,
+      ...(given.admin ? [] : [refuseAdmin]),
     ],
     (req, res) => void yoga(req, res),
   );

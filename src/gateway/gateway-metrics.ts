@@ -1,7 +1,7 @@
 import { getOperationAST } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { Canary } from '../projections/projection/version-map.ts';
+import type { Rollout } from '../projections/projection/version-map.ts';
 import { collectProcessMetrics } from './http/process-metrics.ts';
 import type { ServedSchemaContext } from './operations/served-schema.ts';
 import type { SentMessages } from './subscriptions/subscription.ts';
@@ -14,8 +14,7 @@ export interface Measured {
   readonly subscriptions: () => number;
   readonly sockets: () => number;
   readonly messages: Readonly<SentMessages>;
-  /** The running canaries. */
-  readonly canaries: () => readonly Canary[];
+  readonly rollout: Rollout;
   /** Records one operation for each running canary. */
   onCanary(operation: { name: string; version: number; byCanary: boolean; failed: boolean }): void;
 }
@@ -63,7 +62,7 @@ function registerMessages(registry: Registry, messages: Readonly<SentMessages>):
 /** Counts and times operations, and serves the registry at `/metrics` in the Prometheus format. */
 export function createGatewayMetrics(
   registry: Registry,
-  { subscriptions, sockets, messages, canaries, onCanary }: Measured,
+  { subscriptions, sockets, messages, rollout, onCanary }: Measured,
 ): Metrics {
   collectProcessMetrics(registry);
   const seconds = new Histogram({
@@ -122,7 +121,7 @@ export function createGatewayMetrics(
           const outcome = !isAsyncIterable(result) && result.errors?.length ? 'error' : 'ok';
           const took = (performance.now() - startedAt) / 1000;
           seconds.observe({ operation, outcome }, took);
-          for (const { name, version } of canaries()) {
+          for (const { name, version } of rollout.canaries) {
             const id = `${name}@${version}`;
             const { served } = args.contextValue as Partial<ServedSchemaContext>; // set by the schema plugin
             const group = served?.canaries.includes(id) ? 'canary' : 'others';

@@ -5,6 +5,7 @@ import type { EventFamily, NewEventOf, RecordedEventOf } from '../events/event-f
 import { expectDistinctNames } from '../events/event-names.ts';
 import type { OnSlowEvent } from '../events/event-pace.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
+import { isTracing } from '../tracing.ts';
 import { type AppendLocks, type AppendQueueOptions, createAppendQueue } from './append-queue/append-queue.ts';
 import { createInlineAppends, type InlineAppends, type InlineAppendsOptions } from './inline/inline-appends.ts';
 import { gateLock } from './inline/inline-locks.ts';
@@ -151,7 +152,9 @@ export function createEventLog(
     const prepared = batch.map((one) => one.prepared);
     const write = () =>
       inline?.concerns(batch) ? inline.append(batch, lockTimeoutMs) : appendBatch(db, prepared, lockTimeoutMs);
-    const outcomes = await tracedWrite(batch, () => unlessStalled(write)).catch((error: unknown) => {
+    const writeUnlessStalled = () => unlessStalled(write);
+    const writing = isTracing ? tracedWrite(batch, writeUnlessStalled) : writeUnlessStalled();
+    const outcomes = await writing.catch((error: unknown) => {
       const unchecked = uncheckedError(error, byName.values());
       if (!unchecked) report({ outcomes: batch.map(() => 'failed'), events: 0, error });
       throw unchecked ?? unknownOutcome(error);
@@ -164,7 +167,7 @@ export function createEventLog(
   const queue = createAppendQueue(send, locksOfAppends(db, inline), options);
 
   const appendToStreams: EventLog['appendToStreams'] = (request, within) =>
-    tracedAppend(request, (given) => appendChecked(given, within));
+    isTracing ? tracedAppend(request, (given) => appendChecked(given, within)) : appendChecked(request, within);
 
   async function appendChecked(
     { streams, ...appendOptions }: AppendToStreamsRequest & AppendOptions,

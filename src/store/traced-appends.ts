@@ -1,13 +1,5 @@
 import type { EventMetadata } from '../events/event.ts';
-import {
-  causesOf,
-  continuedTrace,
-  isTracing,
-  recordedTraceparent,
-  traced,
-  tracedEffect,
-  traceparent,
-} from '../tracing.ts';
+import { causesOf, continuedTrace, recordedTraceparent, traced, tracedEffect, traceparent } from '../tracing.ts';
 import type { CheckedAppend } from './log/append-request.ts';
 import type { AppendResult } from './log/append-result.ts';
 
@@ -19,14 +11,13 @@ export function tracedAppend<Request extends { readonly metadata?: EventMetadata
   request: Request,
   append: (request: Request & { readonly cause?: string | undefined }) => Promise<AppendResult>,
 ): Promise<AppendResult> {
-  if (!isTracing()) return append(request);
   const { metadata } = request;
   return traced('append', { kind: 'producer', within: continuedTrace(metadata?.traceparent) }, async (span) => {
     const own = traceparent();
     const result = await append({
       ...request,
       ...(own === undefined ? {} : { metadata: { ...metadata, traceparent: own } }),
-      cause: recordedTraceparent(),
+      cause: recordedTraceparent() ?? undefined,
     });
     span.set({ 'refold.events': result.events.length, 'refold.position': result.position.toString() });
     return result;
@@ -35,7 +26,6 @@ export function tracedAppend<Request extends { readonly metadata?: EventMetadata
 
 /** Several appends share a statement, so it is within the span of one append only if it has no other. */
 export function tracedWrite<T>(batch: readonly CheckedAppend[], write: () => Promise<T>): Promise<T> {
-  if (!isTracing()) return write();
   const causes = causesOf(batch.map(({ cause }) => cause));
   return tracedEffect('write appends', { attributes: { 'refold.appends': batch.length } }, causes, write);
 }

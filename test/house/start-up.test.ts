@@ -29,7 +29,7 @@ test('without an SDK of OpenTelemetry nothing of it is loaded, although the pack
     '--import',
     `data:text/javascript,${encodeURIComponent(watched)}`,
     '--eval',
-    `import('${tracing}').then(async ({ startTracing, isTracing }) => { await startTracing(); console.log('tracing', isTracing()); })`,
+    `import('${tracing}').then(async ({ startTracing, isTracing }) => { await startTracing(); console.log('tracing', isTracing); })`,
   ]);
   expect(stdout.trim().split('\n').at(-1)).toBe('tracing false');
   expect(stdout).not.toContain('@opentelemetry');

@@ -66,7 +66,7 @@ test('a failed span has the code of its error, and not its message, which may ho
   const [span] = exporter.getFinishedSpans();
   expect(span).toMatchObject({ status: { code: 2 }, attributes: { 'error.type': 'COMMAND_REJECTED' }, events: [] });
   expect(span?.status.message).toBeUndefined();
-  expect(isTracing()).toBe(true);
+  expect(isTracing).toBe(true);
 });
 
 test.each([

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Viewer } from '../../access.ts';
 import { RefoldError } from '../../errors.ts';
+import { noRollout } from '../../projections/projection/version-map.ts';
 import type { ResponseQuery } from '../../projections/queries/response-query.ts';
 import { type CompiledOperation, compileOperation, conditionNames } from '../../schema/compile/compile-operation.ts';
 import { NotCompiled, type Variables } from '../../schema/compile/compiling.ts';
@@ -26,7 +27,7 @@ export interface CompiledOperationsOptions {
   readonly source: SchemaSource;
   readonly services: GatewayServices;
   readonly policies: RequestPolicies;
-  readonly observer: OperationObserver;
+  readonly observer: OperationObserver | undefined;
   /** Restricts a query to what a viewer may see. @throws RefoldError `UNAUTHENTICATED`, `FORBIDDEN` */
   readonly restrict: (query: ResponseQuery, viewer: Viewer | 'system') => ResponseQuery;
   readonly maxCost: number;
@@ -73,6 +74,7 @@ const maxForms = 64;
 
 export function createCompiledOperations(options: CompiledOperationsOptions): CompiledOperations {
   const { yoga, source, services, policies, observer, restrict, maxCost, onAnswered, shadows, logger } = options;
+  const { rollout = noRollout } = services.versions;
   const known = new WeakMap<GraphQLSchema, LRUCache<string, { readonly operation: KnownOperation | undefined }>>();
 
   function operationOf(
@@ -120,14 +122,15 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
       const viewer = await policies.authenticateAndLimit(transport);
       const seen = { type: operation.operation, name: operation.name?.value };
       const work = async () => services.answer?.(restrict(query, viewer), versions);
-      const data = await observer.observe(seen, transport, work);
+      const data = await (observer ? observer.observe(seen, transport, work) : work());
       if (data === undefined) return undefined;
       onAnswered((performance.now() - startedAt) / 1000);
       if (services.usage) {
         const { variables } = params;
         countUsage(services.usage, transport, { ...served, document, operation, variables: variables ?? {} });
       }
-      shadows.consider({ served, document, operation, variables: params.variables, viewer, context: transport });
+      if (rollout.shadows.length > 0)
+        shadows.consider({ served, document, operation, variables: params.variables, viewer, context: transport });
       return { data, served };
     } catch (error) {
       if (isForExecutor(error))
@@ -142,7 +145,7 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
       if (!services.answer || headerOf(transport, 'refold-after') !== undefined) return undefined;
       if (headerOf(transport, 'refold-position') !== undefined) return undefined;
       // With a canary, the executor's path chooses the version and measures both.
-      if (services.versions.canaries?.().length) return undefined;
+      if (rollout.canaries.length > 0) return undefined;
       const served = servedTo(source, transport);
       const operation = served && operationOf(served.schema, text, params.operationName, transport);
       return served && operation && run(served, operation, params, transport);

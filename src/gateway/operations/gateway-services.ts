@@ -3,7 +3,7 @@ import type { EventMetadata, ExpectedVersion } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { PositionToken } from '../../events/position-token.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
-import type { Canary, Pins, ShadowRule, VersionMap } from '../../projections/projection/version-map.ts';
+import type { Pins, Rollout, VersionMap } from '../../projections/projection/version-map.ts';
 import type { ReadPosition } from '../../projections/queries/change-cursor.ts';
 import type { ResponseQuery } from '../../projections/queries/response-query.ts';
 import type { HeldRows } from '../../schema/contract/held-rows.ts';
@@ -36,10 +36,8 @@ export interface GatewayServices {
     pinned(pins: Pins): VersionMap;
     /** The listener is called after each change of the map. Returns a function that unsubscribes. */
     onChange(listener: () => void): () => void;
-    /** Ready versions that serve some of the clients. @default none */
-    canaries?(): readonly Canary[];
-    /** Ready versions whose answers are compared with those of the active ones. @default none */
-    shadows?(): readonly ShadowRule[];
+    /** Ready versions that clients meet before they are active. @default none */
+    readonly rollout?: Rollout;
     /** Versions whose processor has stopped at an event; their data is stale. @default none */
     stopped?(): ReadonlySet<string>;
     /** By version id, why appends are refused: nothing checks its unique values. @default none */

@@ -29,7 +29,9 @@ export interface OperationObserverOptions {
 
 type Outcome = Pick<ExecutionResult, 'errors' | 'extensions'>;
 
-export function createOperationObserver({ requestLog }: OperationObserverOptions): OperationObserver {
+/** Undefined if nothing is to be observed. */
+export function createOperationObserver({ requestLog }: OperationObserverOptions): OperationObserver | undefined {
+  if (!requestLog && !isTracing) return undefined;
   // An operation may fail more than once: when it is authenticated, in the compiler and in the executor.
   const logged = new WeakSet<object>();
 
@@ -67,7 +69,6 @@ export function createOperationObserver({ requestLog }: OperationObserverOptions
     transport: TransportContext,
     work: () => Promise<R>,
   ): Promise<R> {
-    if (!requestLog && !isTracing()) return work();
     const startedAt = performance.now();
     const { type, name } = operation;
     const within = continuedTrace(headerOf(transport, 'traceparent'));
@@ -103,7 +104,6 @@ export function createOperationObserver({ requestLog }: OperationObserverOptions
       };
     },
     onExecute({ args, context, executeFn, setExecuteFn }) {
-      if (!requestLog && !isTracing()) return;
       const operation = observed(args.document, args.operationName);
       setExecuteFn((given) => observe(operation, context, async () => executeFn(given as typeof args))); // the pipeline's own arguments
     },

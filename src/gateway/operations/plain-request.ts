@@ -24,7 +24,8 @@ export function plainMediaType(req: IncomingMessage, maxBodySize: number): Resul
 function firstAccepted(accept: string): ResultMediaType | undefined {
   for (const range of accept.replace(/\s/g, '').toLowerCase().split(',')) {
     const [type = '', ...parameters] = range.split(';');
-    if (parameters.some((parameter) => parameter.includes('charset='))) return undefined;
+    if (type === 'text/event-stream' || parameters.some((parameter) => parameter.includes('charset=')))
+      return undefined;
     if (type === 'application/graphql-response+json') return type;
     if (type === 'application/json' || type === 'application/*' || type === '*/*') return 'application/json';
     if (type.includes('*')) return undefined;

@@ -2,7 +2,7 @@ import type { GraphQLSchema } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import type { Pins, VersionMap } from '../../projections/projection/version-map.ts';
+import { noRollout, type Pins, type VersionMap } from '../../projections/projection/version-map.ts';
 import { buildSchema, type SchemaOptions } from '../../schema/build-schema.ts';
 import { headerOf, type TransportContext } from '../requests/transport-context.ts';
 import type { CanaryContext } from '../rollout/canary.ts';
@@ -41,6 +41,7 @@ const keptSchemas = 12;
  * schema: with hundreds of read models, which become active one by one, it takes most of a second, and the process answers nobody meanwhile.
  */
 export function createSchemaSource({ versions, options, logger }: SchemaSourceOptions): SchemaSource {
+  const { rollout = noRollout } = versions;
   const built = new LRUCache<string, GraphQLSchema>({ max: keptSchemas });
   let current = serve(versions.current());
 
@@ -69,7 +70,7 @@ export function createSchemaSource({ versions, options, logger }: SchemaSourceOp
     current: () => current,
     pinned(pins, chosen = noPins) {
       // A canary may have ended since it was chosen.
-      const canaries = (chosen.size > 0 ? (versions.canaries?.() ?? []) : []).filter(
+      const canaries = (chosen.size > 0 ? rollout.canaries : []).filter(
         ({ name, version }) => chosen.get(name) === version && !pins.has(name),
       );
       if (pins.size === 0 && canaries.length === 0) return current;

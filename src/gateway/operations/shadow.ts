@@ -4,7 +4,7 @@ import type { Plugin } from 'graphql-yoga';
 import type { Logger } from 'pino';
 import { Counter, type Registry } from 'prom-client';
 import type { Viewer } from '../../access.ts';
-import type { ShadowRule } from '../../projections/projection/version-map.ts';
+import { noRollout, type ShadowRule } from '../../projections/projection/version-map.ts';
 import { documentUsage } from '../../schema/analysis/document-usage.ts';
 import type { OperationContext, ReadModels } from '../../schema/contract/operation-context.ts';
 import { reasonOf } from '../../thrown.ts';
@@ -52,6 +52,7 @@ const longestValue = 1000;
  * viewer.
  */
 export function createShadows({ services, source, readsFor, registry, logger }: ShadowOptions): Shadows {
+  const { rollout = noRollout } = services.versions;
   const waiting: Sampled[] = [];
   const stopping = new AbortController();
   let working: Promise<void> | undefined;
@@ -108,18 +109,17 @@ export function createShadows({ services, source, readsFor, registry, logger }: 
   function consider({ served, context, ...answered }: Answered): void {
     // Skip queries that a client pinned to a version of its choice; another version cannot be compared with them.
     if (served !== source.current()) return;
-    for (const shadow of services.versions.shadows?.() ?? [])
+    for (const shadow of rollout.shadows)
       if (Math.random() * shadow.oneOf < 1 && reads(served, answered.document, answered.operation, shadow.name))
         sample({ ...answered, shadow, context: withoutResponse(context) });
   }
 
   const isRunning = ({ name, startedAt }: ShadowRule) =>
-    (services.versions.shadows?.() ?? []).some((one) => one.name === name && one.startedAt === startedAt);
+    rollout.shadows.some((one) => one.name === name && one.startedAt === startedAt);
 
   return {
     plugin: {
       onExecute({ args }) {
-        if (!services.versions.shadows?.().length) return undefined;
         return {
           onExecuteDone() {
             const context = args.contextValue as Partial<ServedSchemaContext & OperationContext>; // set by the plugins before

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { beginSpan, isTracing, traceOfHeaders, traceparent } from '../../tracing.ts';
+import { beginSpan, traceOfHeaders, traceparent } from '../../tracing.ts';
 import type { HttpHandler } from './http-handler.ts';
 
 // Load balancers and Prometheus ask every few seconds, and nobody looks for the traces.
@@ -11,12 +11,12 @@ const methods: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Traces requests, by OpenTelemetry's conventions of HTTP, and continues the trace of their headers. If the program has instrumented `node:http`
+ * Traces requests while tracing is on, by OpenTelemetry's conventions of HTTP, and continues the trace of their headers. If the program has instrumented `node:http`
  * itself, its span is under way already and is continued.
  */
 export const withTracedRequests: HttpHandler = (req, res, next) => {
   const [path = ''] = (req.url ?? '').split('?', 1);
-  if (!isTracing() || untracedPaths.test(path) || traceparent() !== undefined) return next(req, res);
+  if (untracedPaths.test(path) || traceparent() !== undefined) return next(req, res);
   const route = routes.has(path) ? path : undefined;
   const method = methods.has(req.method ?? '') ? req.method : '_OTHER';
   const span = beginSpan([method === '_OTHER' ? 'HTTP' : method, route].filter(Boolean).join(' '), {

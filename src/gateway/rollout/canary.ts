@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isPromise } from 'node:util/types';
 import type { Plugin } from 'graphql-yoga';
-import type { Canary, Pins } from '../../projections/projection/version-map.ts';
+import type { Canary, Pins, Rollout } from '../../projections/projection/version-map.ts';
 import type { ViewerOf } from '../policies/authentication.ts';
 import { rateLimitClient } from '../requests/client.ts';
 import { headerOf, type TransportContext } from '../requests/transport-context.ts';
@@ -16,7 +16,7 @@ export interface CanaryContext {
 export type CanaryChoice = (transport: TransportContext, document: string | undefined) => Pins | Promise<Pins>;
 
 export interface CanaryChoiceOptions {
-  readonly running: () => readonly Canary[];
+  readonly rollout: Rollout;
   readonly viewerOf: ViewerOf;
   /** The number of proxies in front that append the client's address; undefined if unknown. */
   readonly proxies: number | undefined;
@@ -30,7 +30,7 @@ const longestIdentity = 200;
  * Chooses canaries by header or by share. A client gets the same version as long as the canary's share does not shrink. Clients are
  * identified by the header `refold-session`, else by viewer, else by address. A client that cannot be identified is never chosen by share.
  */
-export function createCanaryChoice({ running, viewerOf, proxies }: CanaryChoiceOptions): CanaryChoice {
+export function createCanaryChoice({ rollout, viewerOf, proxies }: CanaryChoiceOptions): CanaryChoice {
   async function identity(transport: TransportContext): Promise<string | undefined> {
     const session = headerOf(transport, 'refold-session');
     if (session !== undefined && session !== '') return `session ${session.slice(0, longestIdentity)}`;
@@ -50,7 +50,7 @@ export function createCanaryChoice({ running, viewerOf, proxies }: CanaryChoiceO
   }
 
   return (transport, document) => {
-    const canaries = running();
+    const { canaries } = rollout;
     if (canaries.length === 0 || transport.viewer || subscriptionWord.test(document ?? '')) return noPins;
     const chosen = new Map<string, number>();
     for (const { name, version, header } of canaries) {

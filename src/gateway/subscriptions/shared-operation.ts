@@ -154,7 +154,7 @@ export function createResponses(maskError: (error: unknown) => GraphQLError): Re
     failed,
     forget() {
       if (made.size === 0) return;
-      if (isTracing()) for (const ofEvent of made.values()) for (const entry of ofEvent.values()) endSpan(entry);
+      if (isTracing) for (const ofEvent of made.values()) for (const entry of ofEvent.values()) endSpan(entry);
       made = new Map();
     },
   };

@@ -75,7 +75,7 @@ export class ClientSubscription {
 
   /** Called when the sink is ready again, or when a message has arrived. */
   wake(): void {
-    if (isTracing()) this.#trace = recordedTrace() ?? this.#trace;
+    if (isTracing) this.#trace = recordedTrace() ?? this.#trace;
     if (this.#sink && this.#state !== 'completed') this.#options.enqueue(this);
   }
 

@@ -16,7 +16,7 @@ import { ClientSubscription, type SentMessages } from './subscription.ts';
 
 export interface SubscriptionsOptions {
   readonly scope: OperationScope;
-  readonly observer: OperationObserver;
+  readonly observer: OperationObserver | undefined;
   readonly maskError: (error: unknown) => GraphQLError;
   readonly policies: RequestPolicies;
   /** Limits the number of concurrent subscriptions. */
@@ -57,7 +57,8 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
 
   function open(args: SubscriptionArgs): Promise<ClientSubscription | Refusal> {
     const operation = observed(args.document, args.operationName);
-    return observer.observe(operation, args.contextValue, () => openObserved(args));
+    const begin = () => openObserved(args);
+    return observer ? observer.observe(operation, args.contextValue, begin) : begin();
   }
 
   async function openObserved(args: SubscriptionArgs): Promise<ClientSubscription | Refusal> {

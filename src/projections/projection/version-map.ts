@@ -59,6 +59,16 @@ export interface ShadowRule {
   readonly startedAt: string;
 }
 
+/** Ready versions that clients meet before they are active. Looked at for each operation, so its fields are plain and always of this moment. */
+export interface Rollout {
+  /** Those that serve some of the clients. */
+  readonly canaries: readonly Canary[];
+  /** Those whose answers are compared with those of the active ones. */
+  readonly shadows: readonly ShadowRule[];
+}
+
+export const noRollout: Rollout = { canaries: [], shadows: [] };
+
 /** The progress of a version. */
 export interface VersionProgress {
   readonly projection: string;

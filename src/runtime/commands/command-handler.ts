@@ -12,7 +12,7 @@ import type { StreamVersion } from '../../store/log/append-statement.ts';
 import type { StateOf } from '../../store/log/stream-state.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
 import { withoutTraps } from '../../thrown.ts';
-import { continuedTrace, traced } from '../../tracing.ts';
+import { continuedTrace, isTracing, traced } from '../../tracing.ts';
 import type { SnapshotWriter } from './snapshot-writer.ts';
 import type { StreamName, StreamTurns } from './stream-turns.ts';
 
@@ -66,26 +66,30 @@ export interface CommandSurroundings {
  *
  * @throws RefoldError `DATABASE_UNAVAILABLE` if nothing was done, `OUTCOME_UNKNOWN` if the events may have been written.
  */
-export async function executeCommand(
+export function executeCommand(
   log: EventLog,
   command: Command,
   input: unknown,
   options: ExecuteOptions = {},
   surroundings: CommandSurroundings = {},
 ): Promise<ExecuteResult> {
+  const execute = () => executeOnce(log, command, input, options, surroundings);
+  if (!isTracing) return withRepetition(execute, options);
   const within = continuedTrace(options.metadata?.traceparent);
   const attributes = { 'refold.command': command.name };
-  return traced(`command ${command.name}`, { within, attributes }, async () => {
-    try {
-      return await executeOnce(log, command, input, options, surroundings);
-    } catch (thrown) {
-      const error = withoutTraps(thrown); // of the application's functions
-      if (!isRepeatable(error, options)) throw error;
-      return executeOnce(log, command, input, options, surroundings).catch((second: unknown) => {
-        throw isOutage(second) && codeOf(error) === 'OUTCOME_UNKNOWN' ? error : second;
-      });
-    }
-  });
+  return traced(`command ${command.name}`, { within, attributes }, () => withRepetition(execute, options));
+}
+
+async function withRepetition(execute: () => Promise<ExecuteResult>, options: ExecuteOptions): Promise<ExecuteResult> {
+  try {
+    return await execute();
+  } catch (thrown) {
+    const error = withoutTraps(thrown); // of the application's functions
+    if (!isRepeatable(error, options)) throw error;
+    return execute().catch((second: unknown) => {
+      throw isOutage(second) && codeOf(error) === 'OUTCOME_UNKNOWN' ? error : second;
+    });
+  }
 }
 
 const codeOf = (error: unknown) => (error instanceof RefoldError ? error.code : undefined);

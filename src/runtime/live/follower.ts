@@ -165,7 +165,7 @@ export function createFollower(options: FollowerOptions): Follower {
       lists.readAllAgain();
     }
     const newBatches = known ? batches : [];
-    await tracedFollow({ projection, batches: newBatches, position, startedAt }, async () => {
+    const serve = async () => {
       const changed = changedKeys(newBatches);
       await rows.serve(reads, changed, position, ahead);
       // From here on the lists know what concerns them: a failure below must not deliver the same changes again.
@@ -176,7 +176,9 @@ export function createFollower(options: FollowerOptions): Follower {
       const ofFeeds = newBatches.map(({ checkpoint, keys }) => ({ position: checkpoint, keys }));
       await feeds.serve(reads, { batches: known ? ofFeeds : undefined, at, upTo });
       await lists.serve(reads, changed, position);
-    });
+    };
+    if (isTracing) await tracedFollow({ projection, batches: newBatches, position, startedAt }, serve);
+    else await serve();
     return batches.length < recent.batches.length;
   }
 
@@ -242,7 +244,6 @@ interface TracedFollow {
 
 /** Serves changes to subscribers in a span: within the span of the batch that wrote them, and linked to them if there are several. */
 function tracedFollow(follow: TracedFollow, serve: () => Promise<void>): Promise<void> {
-  if (!isTracing()) return serve();
   const { projection, batches, position, startedAt } = follow;
   const { name, version } = projection;
   const attributes = { 'refold.projection': name, 'refold.version': version, 'refold.position': position.toString() };

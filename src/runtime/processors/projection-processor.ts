@@ -67,7 +67,7 @@ class ProjectionProcessor implements MaintainedProcessor {
   }
 
   process(page: EventPage): Promise<'continue' | 'stop'> {
-    if (!isTracing() || this.#rows.state === 'building' || page.events.length === 0) return this.#process(page);
+    if (!isTracing || this.#rows.state === 'building' || page.events.length === 0) return this.#process(page);
     return tracedFold({ claim: this.#claim, ...page }, () => this.#process(page));
   }
 

@@ -41,7 +41,7 @@ export type Reaction =
  * @throws RefoldError `PROCESSOR_FENCED` if a wait finds that the reactor has another owner. It never rejects otherwise.
  */
 export function react(options: ReactionOptions, event: RecordedEvent, attempt: number): Promise<Reaction> {
-  if (!isTracing()) return reactTo(options, event, attempt);
+  if (!isTracing) return reactTo(options, event, attempt);
   const { name } = options.reactor;
   const attributes = {
     'refold.reactor': name,

@@ -79,7 +79,7 @@ class SetBasedProcessor implements MaintainedProcessor {
       if (this.#interrupted) return 'stop';
       const end = earlierPosition(globalPosition(this.#fold.written + this.#batchSize), page.upTo);
       const fold = () => upToUnreadable(end, (to) => this.#foldUpTo(to));
-      const unread = await (isTracing() && this.#state !== 'building' ? this.#traced(end, fold) : fold());
+      const unread = await (isTracing && this.#state !== 'building' ? this.#traced(end, fold) : fold());
       this.failure ??= unread;
       if (this.failure) return 'stop';
     }

@@ -1,11 +1,10 @@
 import { RefoldError, type RefoldErrorCode } from '../../errors.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type {
-  Canary,
   DeprecatedVersion,
   Pins,
+  Rollout,
   ServedVersion,
-  ShadowRule,
   VersionMap,
   VersionState,
 } from '../../projections/projection/version-map.ts';
@@ -64,10 +63,8 @@ export interface Versions extends VersionView {
    * @throws RefoldError `BAD_USER_INPUT` for any other version
    */
   pinned(pins: Pins): VersionMap;
-  /** The ready versions declared here that answer some clients. */
-  canaries(): readonly Canary[];
-  /** The ready versions declared here that are compared with the answering ones. */
-  shadows(): readonly ShadowRule[];
+  /** The ready versions declared here that clients meet before they are active. One object, whose fields change. */
+  readonly rollout: Rollout;
   /** Replaces the declared versions. The map changes, also if it serves the same versions: their code may be another. */
   redeclare(projections: readonly Projection[]): Promise<void>;
   close(): Promise<void>;
@@ -98,8 +95,7 @@ export async function createVersions(options: {
   const storedBy = createStoredVersions();
   const stored = (projection: Projection) => storedBy(tables, projection);
   let map: VersionMap = { revision: '', served: new Map() };
-  let canaries: readonly Canary[] = [];
-  let shadows: readonly ShadowRule[] = [];
+  const rollout: { -readonly [Field in keyof Rollout]: Rollout[Field] } = { canaries: [], shadows: [] };
   let lastSeen = '';
   const looks = createSharedRun(look);
 
@@ -124,8 +120,8 @@ export async function createVersions(options: {
         served.get(name)?.active &&
         projections.some((one) => one.name === name && one.version === version),
     );
-    canaries = waiting.flatMap(({ name, version, canary }) => (canary ? [{ name, version, ...canary }] : []));
-    shadows = waiting.flatMap(({ name, version, shadow }) => (shadow ? [{ name, version, ...shadow }] : []));
+    rollout.canaries = waiting.flatMap(({ name, version, canary }) => (canary ? [{ name, version, ...canary }] : []));
+    rollout.shadows = waiting.flatMap(({ name, version, shadow }) => (shadow ? [{ name, version, ...shadow }] : []));
     if (revision !== map.revision) map = Object.freeze({ revision, shape: shapeOf(revision), served });
     for (const listener of listeners) listener();
   }
@@ -172,8 +168,7 @@ export async function createVersions(options: {
     current: () => map,
     registries: () => all,
     pinned,
-    canaries: () => canaries,
-    shadows: () => shadows,
+    rollout,
     ...viewOf(
       storedBy,
       () => tables,

@@ -86,11 +86,13 @@ export function compileOperation({
     selectionSet: operation.selectionSet,
   } as const;
   const shape: ResponseShape = { roots: compileRoots(compiling.selected([root], query), query, compiling) };
+  const stores = new Set([...versions.served.values()].map(({ projection }) => projection.store));
+  const haveSeveralStores = stores.size > 1;
   return {
     query(variables) {
       const reads = compiling.reads.map((read) => read(variables));
       refuseTooMany(reads, compiling);
-      refuseSeveralStores(reads);
+      if (haveSeveralStores) refuseSeveralStores(reads);
       return { shape, reads };
     },
   };

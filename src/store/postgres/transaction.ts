@@ -3,7 +3,7 @@ import { RefoldError } from '../../errors.ts';
 import { isTracing } from '../../tracing.ts';
 import { answerSize } from '../statements/answer-size.ts';
 import { exactJsonParsers } from '../statements/column-parsers.ts';
-import { holdPlacementText, placementSettings } from '../statements/placed.ts';
+import { placementText } from '../statements/placed.ts';
 import { serverName } from '../statements/prepared.ts';
 import { type Pipeline, roundTrip } from '../statements/round-trip.ts';
 import type { Elsewhere, Queryable, Statement } from '../statements/statement.ts';
@@ -67,7 +67,7 @@ export async function inTransaction<T>(
     rowsOf<never>(client, statement, sending).catch((error: unknown) => Promise.reject(translate(error)));
   const { idleTimeoutMs = readOnly ? undefined : longestIdleMs } = options;
   const idle = setLocally('idle_in_transaction_session_timeout', idleTimeoutMs);
-  const held = placementSettings(elsewhere) + (isolation === 'repeatable read' ? holdPlacementText(elsewhere) : '');
+  const held = elsewhere ? placementText(elsewhere, isolation) : '';
   // One message, regardless of the number of settings.
   const begin = { text: `begin isolation level ${isolation}${readOnly ? ' read only' : ''}${settings}${idle}${held}` };
   const together = pipeline ? sendTogether(client) : undefined;
@@ -145,7 +145,7 @@ export function sendTogether(client: pg.PoolClient): Pipeline {
 
 /** Sends a statement, in a span if it is part of something that is traced. */
 function sent<T>(client: pg.PoolClient, text: string, send: () => Promise<T>): Promise<T> {
-  return isTracing() ? tracedStatement(client, text, send) : send();
+  return isTracing ? tracedStatement(client, text, send) : send();
 }
 
 /** Runs a statement on a connection. Its errors are those of the driver. */
@@ -168,7 +168,7 @@ export async function rowsOf<Row extends object>(
     ...(name === undefined || !prepare ? {} : { name: serverName(name, text) }),
     ...(exactJson ? { types: exactJsonParsers } : {}),
   };
-  const result = await (isTracing()
+  const result = await (isTracing
     ? tracedStatement(client, text, () => client.query<Row>(config))
     : client.query<Row>(config));
   return result.rows;

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { recordedTraceparent } from '../../tracing.ts';
+import { isTracing, recordedTraceparent } from '../../tracing.ts';
 import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 import type { ProcessorClaim } from './checkpoints.ts';
 
@@ -18,7 +18,15 @@ export async function insertChanges(
   await db.query({
     name: 'insert changes',
     text: insertChangesText('values ($1, $2, $3, $4, $5, $6, $7)'),
-    values: [claim.name, claim.version, claim.partition, checkpoint, upserted, deleted, recordedTraceparent() ?? null],
+    values: [
+      claim.name,
+      claim.version,
+      claim.partition,
+      checkpoint,
+      upserted,
+      deleted,
+      isTracing ? recordedTraceparent() : null,
+    ],
   });
 }
 

@@ -2,7 +2,7 @@ import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { FloorLayer } from '../../projections/projection/partition.ts';
 import type { ProcessorKind, ProcessorUnit } from '../server/processor-unit.ts';
-import { notifyingText, notifyPlaced } from '../statements/placed.ts';
+import { notifyingText, sendNotifications } from '../statements/notifying.ts';
 import type { Queryable, TableRow } from '../statements/statement.ts';
 import type { ProcessorError } from '../statements/stored-json.ts';
 import { checkpointChannel } from './checkpoint-notifications.ts';
@@ -147,7 +147,7 @@ export async function advanceCheckpoint(
     ],
   });
   if (moved.length === 0) throw fenced(claim);
-  if (unitTables[kind].notifies !== null) await notifyPlaced(db, checkpointChannel, moved);
+  if (unitTables[kind].notifies !== null) await sendNotifications(db, checkpointChannel, moved);
 }
 
 /**
@@ -240,7 +240,7 @@ export async function forgetCheckpoint(
       ${notifyingMove(db, 'processor')}`,
     values: [name, version, partition, epoch],
   });
-  await notifyPlaced(db, checkpointChannel, moved);
+  await sendNotifications(db, checkpointChannel, moved);
 }
 
 /** Adds a batch's work to the counters, if it is only known after the checkpoint moved. */

@@ -1,6 +1,6 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { keysText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
-import { recordedTraceparent } from '../../tracing.ts';
+import { isTracing, recordedTraceparent } from '../../tracing.ts';
 import type { Queryable } from '../statements/statement.ts';
 import { insertChangesText } from './changes.ts';
 import { checkpointChannel } from './checkpoint-notifications.ts';
@@ -35,5 +35,5 @@ export function recordChangesValues({
   upserted,
   deleted,
 }: RecordedChanges): unknown[] {
-  return [name, version, checkpoint, keysText(upserted), keysText(deleted), recordedTraceparent() ?? null];
+  return [name, version, checkpoint, keysText(upserted), keysText(deleted), isTracing ? recordedTraceparent() : null];
 }

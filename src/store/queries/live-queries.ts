@@ -129,7 +129,7 @@ export async function matchFilters(
       .selectFrom(projection.tableName)
       .select(columns)
       .where(hasKey(projection, keys));
-    const within = withinPartitions(db, projection, keys);
+    const within = db.elsewhere && withinPartitions(db, projection, keys);
     const query = within === undefined ? ofKeys : ofKeys.where(within);
     const [row] = await run<Record<string, boolean | null>>(db, query);
     matched.push(...some.map((_, index) => row?.[`m${index}`] === true));

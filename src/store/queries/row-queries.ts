@@ -29,7 +29,7 @@ export async function findByKeys(
   const canonical = keys.map((key) => canonicalKey(projection, key, by));
   const texts = canonical.map(keyText);
   const distinct = [...new Map(canonical.map((key, index) => [texts[index] as string, key])).values()]; // same length
-  const within = by === projection.keyColumns ? withinPartitions(db, projection, distinct) : undefined;
+  const within = db.elsewhere && by === projection.keyColumns ? withinPartitions(db, projection, distinct) : undefined;
   const rows = await read(db, projection, keyQuery(readSchema, projection, distinct, columns, where, by, within));
   const byKey = new Map(rows.map((row) => [keyText(by.map((name) => row[name])), row]));
   return texts.map((text) => byKey.get(text) ?? null);

@@ -2,7 +2,7 @@ import { type QueryCreator, sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { checkpointChannel } from '../processors/checkpoint-notifications.ts';
 import { countOfSkips } from '../processors/left-out.ts';
-import { notifyPlaced } from '../statements/placed.ts';
+import { sendNotifications } from '../statements/notifying.ts';
 import type { RefoldTables } from '../statements/refold-tables.generated.ts';
 import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 
@@ -58,7 +58,7 @@ export async function beginAgain(db: Queryable, begun: AdoptedTable): Promise<vo
         placed ? sql`${payload}::text`.as('payload') : sql`pg_notify(${checkpointChannel}, ${payload})`.as('notified'),
       ),
   );
-  await notifyPlaced(db, checkpointChannel, notified);
+  await sendNotifications(db, checkpointChannel, notified);
 }
 
 /** Sets the processors of the version to the position of the table, and fences their owners. */

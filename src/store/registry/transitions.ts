@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { VersionState } from '../../projections/projection/version-map.ts';
 import { storedText } from '../../thrown.ts';
-import { notifyingText, notifyPlaced } from '../statements/placed.ts';
+import { notifyingText, sendNotifications } from '../statements/notifying.ts';
 import { type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
 
 /** The channel that notifies every process of changes in the registry. */
@@ -62,7 +62,7 @@ export async function recordTransitions(db: Queryable, steps: readonly NewTransi
       ),
     ],
   });
-  await notifyPlaced(db, registryChannel, notified);
+  await sendNotifications(db, registryChannel, notified);
 }
 
 /** A version whose row is locked. */

@@ -41,28 +41,8 @@ export const distributedWith = 'refold.partition_checkpoints';
 /** The table beside which all others of a store are placed. */
 export const placedWith = 'refold.projections';
 
-/** A notification that a statement sends when it commits. */
-export interface Notifying {
-  readonly channel: string;
-  /** An expression over the rows of `from`. */
-  readonly payload: string;
-  /** A clause with its keyword; empty for one notification. */
-  readonly from: string;
-}
-
-/**
- * The end of a statement that notifies listeners. In a Citus cluster, it would run on a worker, where nobody listens: there it returns what
- * {@link notifyPlaced} sends from the coordinator.
- */
-export function notifyingText(db: Queryable, { channel, payload, from }: Notifying): string {
-  const selected =
-    db.elsewhere?.placement === undefined ? `pg_notify('${channel}', ${payload})` : `${payload} as payload`;
-  return `select ${selected}${from}`;
-}
-
-/** Sends what a statement with {@link notifyingText} has returned, if it could not do so itself. */
+/** Notifies listeners from the coordinator of a Citus cluster, once for each row with its `payload`. */
 export async function notifyPlaced(db: Queryable, channel: string, rows: readonly object[]): Promise<void> {
-  if (db.elsewhere?.placement === undefined || rows.length === 0) return;
   const payloads = rows.map((row) => ('payload' in row ? row.payload : null));
   await db.query({
     name: 'notify placed',
@@ -72,28 +52,25 @@ export async function notifyPlaced(db: Queryable, channel: string, rows: readonl
 }
 
 /**
- * Follows the `begin` of a transaction whose statements must see one state. In a Citus cluster, its snapshot is that of the worker, and a
- * statement after the tables have moved would be of another one. So a move waits for the transaction before it ends.
+ * Follows the `begin` of a transaction. In a cluster that distributes rows, one connection to each worker: then all that a transaction reads of a
+ * worker is of one snapshot, and definitions can follow rows. With one placement of each shard, writes need no lock of their shard.
  *
- * Of several workers, each has its own snapshot. The first is that of the registry: what is read of rows later is never behind its checkpoints.
+ * If the statements must see one state, a move of the tables waits for the transaction before it ends: its snapshot is that of the worker, and a
+ * statement after the move would be of another one. Of several workers, each has its own snapshot. The first is that of the registry: what is read
+ * of rows later is never behind its checkpoints.
  */
-export function holdPlacementText(elsewhere: Elsewhere | undefined): string {
-  switch (elsewhere?.placement) {
+export function placementText({ placement }: Elsewhere, isolation: 'read committed' | 'repeatable read'): string {
+  const isOneState = isolation === 'repeatable read';
+  switch (placement) {
     case undefined:
       return '';
     case 'schema':
-      return '; select refold.hold_placement()';
+      return isOneState ? holdPlacement : '';
     case 'partition':
-      return `; select refold.hold_placement(); select 1 from ${placedWith} limit 1`;
+      return `; set local citus.multi_shard_modify_mode = 'sequential'; set local citus.all_modifications_commutative = on${
+        isOneState ? `${holdPlacement}; select 1 from ${placedWith} limit 1` : ''
+      }`;
   }
 }
 
-/**
- * Follows every `begin`. In a cluster that distributes rows, one connection to each worker: then all that a transaction reads of a worker is of one
- * snapshot, and definitions can follow rows. With one placement of each shard, writes need no lock of their shard.
- */
-export function placementSettings(elsewhere: Elsewhere | undefined): string {
-  return elsewhere?.placement === 'partition'
-    ? `; set local citus.multi_shard_modify_mode = 'sequential'; set local citus.all_modifications_commutative = on`
-    : '';
-}
+const holdPlacement = '; select refold.hold_placement()';

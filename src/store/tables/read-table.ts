@@ -4,7 +4,7 @@ import type { Row } from '../../projections/columns/row-codec.ts';
 import { isLongText, longestPlace } from '../../projections/columns/text-limits.ts';
 import type { PassingValues } from '../../projections/fold/unique-claims.ts';
 import type { Projection, RowKey } from '../../projections/projection/projection.ts';
-import { recordedTraceparent } from '../../tracing.ts';
+import { isTracing, recordedTraceparent } from '../../tracing.ts';
 import { kindInSql } from '../columns/column-sql.ts';
 import { copiedRows } from '../columns/copied-rows.ts';
 import { distributedRows, distributingTexts } from '../distributed/distributed-rows.ts';
@@ -192,7 +192,11 @@ function createTable(projection: Projection, readSchema: string): ReadTable {
     along(rows, upserted) {
       if (unique.length > 0) return undefined;
       const encoded = JSON.stringify(rows.map((row) => codec.encode(row)));
-      return { name: tableName, parts: alongText, values: [encoded, upserted, recordedTraceparent() ?? null] };
+      return {
+        name: tableName,
+        parts: alongText,
+        values: [encoded, upserted, isTracing ? recordedTraceparent() : null],
+      };
     },
     async remove(db, keys) {
       await db.query({ text: removeText, values: [keysJson(keys)], name: `remove ${tableName}` });
