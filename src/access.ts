@@ -53,6 +53,8 @@ type Conditions<V> = {
 } & {
   readonly [O in 'in' | 'notIn']?: readonly V[] | null | undefined;
 } & {
+  readonly between?: readonly [V, V] | null | undefined;
+} & {
   readonly has?: ItemOf<V> | null | undefined;
 } & {
   readonly [O in 'hasEvery' | 'hasSome']?: readonly ItemOf<V>[] | null | undefined;

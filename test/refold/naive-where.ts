@@ -54,6 +54,10 @@ function columnHolds(column: Column, value: unknown, operators: Input): boolean 
     const isOneOf = () => (given as unknown[]).some((one) => compareValues(value, canonical(column, one)) === 0);
     if (operator === 'in') return isOneOf();
     if (operator === 'notIn') return !isOneOf();
+    if (operator === 'between') {
+      const [from, to] = given as unknown[];
+      return compares('gte', value, canonical(column, from)) && compares('lte', value, canonical(column, to));
+    }
     if (operator === 'isNull') return (value === null) === given;
     if (operator === 'startsWith') return value !== null && String(value).startsWith(String(given));
     if (operator === 'endsWith') return value !== null && String(value).endsWith(String(given));

@@ -48,6 +48,12 @@ export const types: Readonly<Record<TypeName, RandomType>> = {
         .tuple(fc.constantFrom('lt', 'lte', 'gt', 'gte', 'eq', 'ne'), fc.integer({ min: 0, max: 5 }))
         .map(([operator, value]) => `count: { ${operator}: ${value} }`),
       fc
+        .tuple(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 5 }))
+        .map(([from, to]) => `count: { between: [${from}, ${to}] }`),
+      fc
+        .tuple(fc.constantFrom(...amounts), fc.constantFrom(...amounts))
+        .map(([from, to]) => `amount: { between: [${jsonString(from)}, ${jsonString(to)}] }`),
+      fc
         .tuple(fc.constantFrom('lt', 'gte', 'eq'), fc.constantFrom(...amounts))
         .map(([operator, value]) => `amount: { ${operator}: ${jsonString(value)} }`),
       fc

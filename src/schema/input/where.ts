@@ -1,16 +1,12 @@
 import type { Column } from '../../projections/columns/column.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { VersionMap } from '../../projections/projection/version-map.ts';
-import {
-  type JsonValue,
-  type RelatedFilter,
-  type RowFilter,
-  relatedTarget,
-} from '../../projections/queries/row-query.ts';
+import { type RelatedFilter, type RowFilter, relatedTarget } from '../../projections/queries/row-query.ts';
 import { isTextOperator, textSearch } from '../../projections/queries/text-operators.ts';
 import { comparedColumn, type WhereInput } from '../types/filter-types.ts';
-import { badInput, canonicalInput } from '../values/canonical-input.ts';
-import { checkPattern, itemInside, partInside } from '../values/inside-input.ts';
+import { badInput } from '../values/canonical-input.ts';
+import { columnOperator } from '../values/filter-operators.ts';
+import { checkPattern, partInside } from '../values/inside-input.ts';
 
 // More than a user interface needs, and few enough for PostgreSQL to plan within milliseconds.
 const maxConditions = 100;
@@ -114,17 +110,9 @@ function comparisonsOf(
   budget: Budget,
 ): readonly RowFilter[] {
   const column = projection.columns[name] as Column; // the filter type has fields only for columns
-  const value = (given: unknown) => canonicalInput(column, name, given);
-  const holds = (inside: JsonValue): RowFilter => ({ kind: 'holds', column: name, value: inside });
-  const items = (given: unknown) => (given as unknown[]).map((item) => holds([itemInside(column, name, item)])); // typed as a list
   const spend = (conditions: number) => {
     budget.conditions -= conditions;
     if (budget.conditions < 0) throw badInput(`'where' has more than ${maxConditions} conditions.`);
-  };
-  /** The operator has counted as one condition already. */
-  const eachCounted = (filters: readonly RowFilter[]) => {
-    spend(Math.max(0, filters.length - 1));
-    return filters;
   };
   if (!isGiven(operators)) throw badInput(`'${path}' has no operator; leave the condition out instead.`);
   return Object.entries(operators)
@@ -132,35 +120,19 @@ function comparisonsOf(
     .map(([operator, given]): RowFilter => {
       spend(1);
       if (given === null) throw badInput(`'${path}.${operator}' is null; ${insteadOfNull(column)}`);
-      if (operator === 'contains' && !comparedColumn(column)) return holds(partInside(column, name, given));
+      if (operator === 'contains' && !comparedColumn(column))
+        return { kind: 'holds', column: name, value: partInside(column, name, given) };
       if (isTextOperator(operator)) {
         const [text, search] = [given as string, textSearch(operator)]; // by its type
         if (search.index === 'search') checkPattern(search.pattern(text), `${path}.${operator}`);
         return { kind: operator, column: name, value: text };
       }
-      switch (operator) {
-        case 'in':
-          return { kind: 'in', column: name, values: (given as unknown[]).map(value) }; // typed as a list
-        case 'notIn':
-          return { kind: 'not', filter: { kind: 'in', column: name, values: (given as unknown[]).map(value) } }; // typed as a list
-        case 'has':
-          return holds([itemInside(column, name, given)]);
-        case 'hasEvery':
-          return { kind: 'and', filters: eachCounted(items(given)) };
-        case 'hasSome':
-          return { kind: 'or', filters: eachCounted(items(given)) };
-        case 'isNull':
-          return { kind: 'isNull', column: name, isNull: given as boolean }; // by its type
-        case 'eq':
-        case 'ne':
-        case 'lt':
-        case 'lte':
-        case 'gt':
-        case 'gte':
-          return { kind: 'compare', column: name, operator, value: value(given) };
-        default:
-          throw badInput(`'${path}.${operator}' is not an operator.`);
-      }
+      const meant = columnOperator(operator);
+      if (!meant) throw badInput(`'${path}.${operator}' is not an operator.`);
+      const filter = meant.filter({ column, name, path: `${path}.${operator}` }, given);
+      // The operator has counted as one condition already.
+      if (filter.kind === 'and' || filter.kind === 'or') spend(Math.max(0, filter.filters.length - 1));
+      return filter;
     });
 }
 

@@ -8,8 +8,8 @@ import type { AnyInput, Builder, ScalarName, Types } from '../builder/builder.ts
 import { condition } from '../builder/conditions.ts';
 import type { TypeNames } from '../builder/type-names.ts';
 import { badInput, canonicalInput } from '../values/canonical-input.ts';
+import { operatorDescription } from '../values/filter-operators.ts';
 import type { ColumnField } from './column-types.ts';
-import { operatorDescription } from './filter-types.ts';
 import { groupableColumns, groupingsOf } from './groupings.ts';
 import type { OrderTypes } from './order.ts';
 

@@ -2,34 +2,14 @@ import type { InputRef } from '@pothos/core';
 import pluralize from 'pluralize';
 import { type Column, type ColumnKind, isContainer } from '../../projections/columns/column.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
-import {
-  isTextOperator,
-  type TextOperator,
-  textOperators,
-  textOperatorsBy,
-} from '../../projections/queries/text-operators.ts';
+import { isTextOperator, textOperatorsBy } from '../../projections/queries/text-operators.ts';
 import type { AnyInput, Builder, ScalarName } from '../builder/builder.ts';
 import { condition } from '../builder/conditions.ts';
 import { pascalCase, type TypeNames } from '../builder/type-names.ts';
 import { columnKinds, equality, ordered, type ScalarKind } from '../values/column-kinds.ts';
+import { columnOperator, type FilterOperator, operatorDescription } from '../values/filter-operators.ts';
 import type { ColumnTypes } from './column-types.ts';
 import { createContainsTypes } from './contains-types.ts';
-
-/** The operators that `where` offers for a column. */
-export type FilterOperator =
-  | 'eq'
-  | 'ne'
-  | 'in'
-  | 'notIn'
-  | 'lt'
-  | 'lte'
-  | 'gt'
-  | 'gte'
-  | TextOperator
-  | 'has'
-  | 'hasEvery'
-  | 'hasSome'
-  | 'isNull';
 
 /** A `where` as GraphQL passes it. */
 export type WhereInput = Readonly<Record<string, unknown>>;
@@ -165,25 +145,6 @@ function operatorsOfKinds(): Readonly<Record<ScalarKind, readonly FilterOperator
   return Object.fromEntries(entries); // one entry for each kind
 }
 
-const plainDescriptions: Readonly<Record<Exclude<FilterOperator, TextOperator>, string>> = {
-  eq: 'Is equal to this value.',
-  ne: 'Is not equal to this value. Also matches null.',
-  in: 'Is one of these values. An empty list matches no rows.',
-  notIn: 'Is none of these values. Also matches null. An empty list matches all rows.',
-  lt: 'Is less than this value.',
-  lte: 'Is less than or equal to this value.',
-  gt: 'Is greater than this value.',
-  gte: 'Is greater than or equal to this value.',
-  has: 'Contains this item.',
-  hasEvery: 'Contains all of these items. An empty list matches all rows.',
-  hasSome: 'Contains at least one of these items. An empty list matches no rows.',
-  isNull: 'True matches null. False matches all values that are not null.',
-};
-
-export function operatorDescription(operator: FilterOperator): string {
-  return isTextOperator(operator) ? textOperators[operator].description : plainDescriptions[operator];
-}
-
 const jsonContains =
   'Contains this value: fields of an object or items of a list, at any depth. `{ size: "L", colour: "red" }` contains `{ size: "L" }`.';
 const listContains =
@@ -192,9 +153,6 @@ const listContains =
 function containsOf(value: AnyInput): string {
   return Array.isArray(value) ? listContains : jsonContains;
 }
-
-/** Operators whose value is a list. */
-const listOperators: readonly string[] = ['in', 'notIn', 'hasEvery', 'hasSome'];
 
 /** A part of an id is text, not an id. Types other than scalars stay: they are parts of an object or list. */
 function textOf(value: AnyInput): AnyInput {
@@ -217,13 +175,13 @@ function operatorInput(
     fields: (t) =>
       Object.fromEntries(
         operators.map((operator) => {
-          const listed = listOperators.includes(operator);
-          const type = operator === 'isNull' ? 'Boolean' : isTextOperator(operator) ? textOf(value) : value;
+          const takes = columnOperator(operator)?.takes;
+          const type = takes === 'boolean' ? 'Boolean' : isTextOperator(operator) ? textOf(value) : value;
           const description =
             operator === 'contains' && isPart(value) ? containsOf(value) : operatorDescription(operator);
           return [
             operator,
-            listed
+            takes === 'values'
               ? t.field({ type: [type], required: false, description })
               : t.field({ type, required: false, description }),
           ];

@@ -23,7 +23,7 @@ export function bytesOfBase64(text: string): Uint8Array | undefined {
 }
 
 export const equality = ['eq', 'ne', 'in', 'notIn'] as const;
-export const ordered = [...equality, 'lt', 'lte', 'gt', 'gte'] as const;
+export const ordered = [...equality, 'lt', 'lte', 'gt', 'gte', 'between'] as const;
 
 export const columnKinds = {
   integer: { scalar: 'Int', words: 'a 32-bit integer', operators: ordered },
