@@ -1,18 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { addResolversToSchema } from '@graphql-tools/schema';
 import { buildSchema, type GraphQLSchema } from 'graphql';
+import { packagePath } from '../package-path.ts';
 import { scalars } from '../schema/builder/scalars.ts';
 import { resolvers } from './resolvers/resolvers.ts';
 import { enumValues } from './schema/enum-values.ts';
-
-// `docs/` is next to `src/` in the repository, and next to `dist/` in the package, which has this file of it.
-const file = new URL('../../docs/admin-schema.graphql', import.meta.url);
 
 let schema: GraphQLSchema | undefined;
 
 /** The schema of the admin API, from its SDL. It is the same for every application. */
 export function adminSchema(): GraphQLSchema {
-  schema ??= withResolvers(buildSchema(readFileSync(file, 'utf8')));
+  schema ??= withResolvers(buildSchema(readFileSync(packagePath('docs/admin-schema.graphql'), 'utf8')));
   return schema;
 }
 

@@ -2,10 +2,10 @@ import { type GraphQLSchema, isEnumType, isIntrospectionType } from 'graphql';
 
 /** For each enum of the SDL, the values of the runtime by their names: `leftOut` for `LEFT_OUT`. */
 export function enumValues(schema: GraphQLSchema): Record<string, Record<string, string>> {
-  const enums = Object.values(schema.getTypeMap()).filter((type) => isEnumType(type) && !isIntrospectionType(type));
+  const enums = Object.values(schema.getTypeMap()).filter(isEnumType);
   return Object.fromEntries(
     enums
-      .filter(isEnumType)
+      .filter((type) => !isIntrospectionType(type))
       .map((type) => [type.name, Object.fromEntries(type.getValues().map(({ name }) => [name, internalValue(name)]))]),
   );
 }
