@@ -12,6 +12,7 @@ WORKDIR /app
 COPY --from=packages /app/node_modules node_modules
 COPY package.json ./
 COPY migrations migrations
+COPY docs/admin-schema.graphql docs/
 COPY src src
 COPY examples examples
 WORKDIR /app/examples/deployment

@@ -1,14 +1,18 @@
 import { readFileSync } from 'node:fs';
 import type { CodegenConfig } from '@graphql-codegen/cli';
+import { buildSchema } from 'graphql';
+import { enumValues } from './src/admin/schema/enum-values.ts';
 
 // Written by `refold schema --scalars`.
 const scalars: Record<string, string> = JSON.parse(
   readFileSync('examples/shopping-cart/scalars.generated.json', 'utf8'),
 );
 
+const adminSchema = 'docs/admin-schema.graphql';
+
 /**
- * Typed documents of the sample's client, from the sample's own schema, and of the admin page, from that of the admin API. `npm run codegen`
- * writes them, `npm run check` finds drift.
+ * Typed documents of the sample's client, from the sample's own schema, and of the admin page, from that of the admin API; and the types that the
+ * resolvers of the admin API are checked against. `npm run codegen` writes them, `npm run check` finds drift.
  */
 const config: CodegenConfig = {
   generates: {
@@ -26,7 +30,7 @@ const config: CodegenConfig = {
       },
     },
     'admin/src/gql/': {
-      schema: 'docs/admin-schema.graphql',
+      schema: adminSchema,
       documents: ['admin/src/graphql/*.graphql'],
       preset: 'client',
       presetConfig: { fragmentMasking: false },
@@ -37,6 +41,27 @@ const config: CodegenConfig = {
         documentMode: 'string',
         scalars: { BigInt: 'string', DateTime: 'string', JSON: 'unknown' },
         importExtension: '.ts',
+      },
+    },
+    'src/admin/schema/sdl.generated.ts': {
+      schema: adminSchema,
+      plugins: ['typescript'],
+      config: {
+        useTypeImports: true,
+        enumsAsTypes: true,
+        enumValues: enumValues(buildSchema(readFileSync(adminSchema, 'utf8'))),
+        disableDescriptions: true,
+        immutableTypes: true,
+        // A resolver returns nothing for null, too. What it is given is what the caller sent.
+        maybeValue: 'T | null | undefined',
+        avoidOptionals: { field: true },
+        nonOptionalTypename: true,
+        strictScalars: true,
+        scalars: {
+          BigInt: { input: 'string', output: 'bigint | number | string' },
+          DateTime: 'string',
+          JSON: 'unknown',
+        },
       },
     },
   },

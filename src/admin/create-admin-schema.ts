@@ -1,22 +1,23 @@
-import { type GraphQLSchema, printSchema } from 'graphql';
-import { builder } from './types/builder.ts';
-// These files add the root fields.
-import './fields/overview-queries.ts';
-import './fields/letter-queries.ts';
-import './fields/log-queries.ts';
-import './fields/client-queries.ts';
-import './fields/run-action.ts';
-import './fields/subscriptions.ts';
+import { readFileSync } from 'node:fs';
+import { addResolversToSchema } from '@graphql-tools/schema';
+import { buildSchema, type GraphQLSchema } from 'graphql';
+import { packagePath } from '../package-path.ts';
+import { scalars } from '../schema/builder/scalars.ts';
+import { resolvers } from './resolvers/resolvers.ts';
+import { enumValues } from './schema/enum-values.ts';
 
 let schema: GraphQLSchema | undefined;
 
-/** The schema of the admin API. It is the same for every application. */
+/** The schema of the admin API, from its SDL. It is the same for every application. */
 export function adminSchema(): GraphQLSchema {
-  schema ??= builder.toSchema({ sortSchema: false });
+  schema ??= withResolvers(buildSchema(readFileSync(packagePath('docs/admin-schema.graphql'), 'utf8')));
   return schema;
 }
 
-/** The schema as text, for docs/admin-schema.graphql. */
-export function adminSchemaText(): string {
-  return `${printSchema(adminSchema())}\n`;
+function withResolvers(written: GraphQLSchema): GraphQLSchema {
+  const { BigInt: integer, DateTime: time, JSON: json } = scalars;
+  return addResolversToSchema({
+    schema: written,
+    resolvers: { BigInt: integer, DateTime: time, JSON: json, ...enumValues(written), ...resolvers },
+  });
 }

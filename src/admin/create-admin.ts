@@ -15,10 +15,10 @@ import { createEventLog } from '../store/event-log.ts';
 import { createCallerRecognition } from './access/recognize-caller.ts';
 import type { Caller } from './access/require-right.ts';
 import { adminSchema } from './create-admin-schema.ts';
+import type { AdminContext } from './schema/context.ts';
 import { handleAdminRequests } from './serving/admin-requests.ts';
 import { openAdminServices } from './serving/admin-services.ts';
 import { createAdminErrorMask } from './serving/mask-errors.ts';
-import type { AdminContext } from './types/builder.ts';
 
 /** `config` is read for each operation: in development, it may be replaced. */
 export interface AdminParts {

@@ -146,8 +146,8 @@ test('with 200 versions, 50 processes and many dead letters, no statement visits
       } = await readLetterPage(application, {}, 1, null);
       if (first) await blockedBehind(first);
     },
-    events: () => readEventPage(application, {}, 'newest-first', 50, null),
-    rareEvents: () => readEventPage(application, { types: ['account.Debited'] }, 'oldest-first', 50, null),
+    events: () => readEventPage(application, {}, 'newestFirst', 50, null),
+    rareEvents: () => readEventPage(application, { types: ['account.Debited'] }, 'oldestFirst', 50, null),
     audit: () => readAuditPage(application, {}, 50, null),
     auditOfNobody: () => readAuditPage(application, { actor: 'nobody' }, 50, null),
     runs: () => readRuns(own, { name: 'tally_7', version: 1, before: null, limit: 50 }),

@@ -12,7 +12,7 @@ import { readStoredEvents, type StoredEvent } from '../../store/browsing/search-
 import { isOutage } from '../../store/postgres/database-errors.ts';
 import type { Notifications } from '../../store/postgres/notifications.ts';
 import type { Caller } from '../access/require-right.ts';
-import type { AdminContext, AdminServices } from '../types/builder.ts';
+import type { AdminContext, AdminServices } from '../schema/context.ts';
 
 export interface AdminServicesParts {
   readonly application: InspectedApplication;

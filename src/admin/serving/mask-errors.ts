@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { RefoldError, type RefoldErrorCode } from '../../errors.ts';
 import { databaseAddress, isRefusedValue, sqlStateOf } from '../../store/postgres/database-errors.ts';
 import { errorInStore, type ReadStore } from '../../store/read-store.ts';
+import { enumName } from '../schema/enum-values.ts';
 
 // Their messages are for operators, who may see all of them.
 const shown: readonly RefoldErrorCode[] = [
@@ -91,9 +92,4 @@ export function refusedValue({ message }: RefoldError): string {
 
 function rootCause(error: unknown): unknown {
   return error instanceof GraphQLError && error.originalError ? rootCause(error.originalError) : error;
-}
-
-/** The name of a right in GraphQL. */
-function enumName(right: string): string {
-  return right.replace(/[A-Z]/g, '_$&').toUpperCase();
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { AdminRight } from '../../config/admin-options.ts';
 import { RefoldError } from '../../errors.ts';
+import type { BoundedCount } from '../inspection/application.ts';
 import type { TransitionReason } from '../versions/expect-version.ts';
 import type { Action, ActionDefinition, ActionDefinitions, ActionName, ActionServices, Done, Draft } from './action.ts';
 import { letterActions } from './letter-actions.ts';
@@ -10,9 +11,11 @@ import { rolloutActions } from './rollout-actions.ts';
 import { versionActions } from './version-actions.ts';
 
 /** What an action would do. Nothing has changed. */
-export interface Preview extends Omit<Draft, 'basis' | 'bound'> {
+export interface Preview extends Required<Omit<Draft, 'basis' | 'bound' | 'concerns'>> {
   readonly action: ActionName;
   readonly right: AdminRight;
+  /** How many things it concerns; null if it concerns one. */
+  readonly concerns: BoundedCount | null;
   /** For {@link Actions.run}; null if it would be refused. */
   readonly digest: string | null;
 }
@@ -44,7 +47,8 @@ export function createActions(services: ActionServices): Actions {
     async preview(action) {
       const { basis, bound, ...draft } = await drafted(services, action);
       const digest = draft.refusal ? null : digestOf(action, basis, bound);
-      return { action: action.name, right: definitions[action.name].right, ...draft, digest };
+      const nothingElse = { details: [], warnings: [], refusal: null, overcomeBy: [], concerns: null };
+      return { action: action.name, right: definitions[action.name].right, ...nothingElse, ...draft, digest };
     },
     async run(action, digest, step) {
       const bound = boundOf(digest);

@@ -39,7 +39,7 @@ export function createEventTail({ db, log, search, from }: EventTailOptions): Ev
       );
     // A later horizon may be lower than an earlier one.
     if (horizon <= known.position) return;
-    const range = { after: passed, upTo: horizon, order: 'oldest-first', limit: Number.MAX_SAFE_INTEGER } as const;
+    const range = { after: passed, upTo: horizon, order: 'oldestFirst', limit: Number.MAX_SAFE_INTEGER } as const;
     for await (const event of searchEvents(db, log.families, { ...search, ...range })) {
       passed = event.position;
       yield event;

@@ -65,6 +65,6 @@ export async function readEventPage(
   };
   const conditions = await eventConditions(application, filter);
   const continued =
-    place === null ? {} : order === 'oldest-first' ? { after: place } : { upTo: earlierPosition(place, range.upTo) };
+    place === null ? {} : order === 'oldestFirst' ? { after: place } : { upTo: earlierPosition(place, range.upTo) };
   return searchEventPage(db, log.families, { ...conditions, ...range, ...continued, order, limit: first }, mostWindows);
 }

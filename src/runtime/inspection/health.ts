@@ -32,14 +32,13 @@ export function healthOf(version: VersionStatus): Health {
   return lagEvents > 0n ? 'behind' : 'current';
 }
 
+type WithHealth = Pick<VersionStatus, 'name' | 'version' | 'lag'> & { readonly health: Health };
+
 /** The worst first; among equal ones, those furthest behind. */
-export function byHealth(
-  a: { readonly health: Health; readonly status: VersionStatus },
-  b: { readonly health: Health; readonly status: VersionStatus },
-): number {
+export function byHealth(a: WithHealth, b: WithHealth): number {
   const worse = healths.indexOf(a.health) - healths.indexOf(b.health);
   if (worse !== 0) return worse;
-  const further = b.status.lag - a.status.lag;
+  const further = b.lag - a.lag;
   if (further !== 0n) return further > 0n ? 1 : -1;
-  return a.status.name.localeCompare(b.status.name) || a.status.version - b.status.version;
+  return a.name.localeCompare(b.name) || a.version - b.version;
 }

@@ -10,15 +10,14 @@ import { type ReadStore, readEachStore } from '../../store/read-store.ts';
 import { readViewsBehind } from '../../store/tables/views-behind.ts';
 import { readStatusOfStores, type VersionStatus } from '../monitoring/status.ts';
 import { type ReactorStatus, readReactorStatus } from '../reactors/reactor-operations.ts';
-import { type AnsweringVersion, answeringVersions } from '../versions/answering-versions.ts';
+import { answeringVersions } from '../versions/answering-versions.ts';
 import { viewBehindText } from '../versions/follow-views.ts';
 import { type BoundedCount, boundedCount, countBound, type InspectedApplication } from './application.ts';
 import { byHealth, type Health, healthOf } from './health.ts';
 
 /** A version, as an operator sees it. */
-export interface InspectedVersion {
+export interface InspectedVersion extends VersionStatus {
   readonly id: string;
-  readonly status: VersionStatus;
   readonly health: Health;
   /** Its declaration; undefined if this process has none. */
   readonly declared: Projection | undefined;
@@ -46,13 +45,13 @@ export interface Overview {
   /** Of all versions and reactors. */
   readonly deadLetters: BoundedCount;
   readonly processes: readonly RunningProcess[];
-  readonly lostOwners: readonly (LostOwner & InStore)[];
+  readonly lostOwners: readonly (Omit<LostOwner, 'owner'> & InStore & { readonly name: string })[];
   readonly leases: readonly (HeldLease & InStore)[];
   /** Those to the database of the log. */
   readonly connections: ConnectionFacts;
   /** All read stores, that of the log first. */
   readonly stores: readonly InspectedStore[];
-  readonly answers: readonly AnsweringVersion[];
+  readonly answers: readonly InspectedAnswer[];
   /** Sentences about stable views that do not show the version that answers yet. */
   readonly viewsBehind: readonly string[];
   /** Versions that this process declares, and that no process has registered yet. Those of a store that does not respond are not known. */
@@ -64,11 +63,21 @@ export interface InStore {
   readonly store: string;
 }
 
+/** Which version answers clients of a projection, and in which processes. */
+export interface InspectedAnswer {
+  readonly projection: string;
+  /** Such as `cart_summary@2`; null if no version answers. */
+  readonly version: string | null;
+  /** The version that answers some clients instead. */
+  readonly canary: string | null;
+  readonly processes: readonly string[];
+}
+
 export interface InspectedStore {
   readonly name: string;
   /** Whether it does not respond: its versions are missing from the overview. */
   readonly isAway: boolean;
-  readonly versions: number;
+  readonly versionCount: number;
   /** Null if it does not respond. */
   readonly connections: ConnectionFacts | null;
   /** Its versions when this process last read them; null if it responds, or if this process has never read them. */
@@ -77,7 +86,7 @@ export interface InspectedStore {
 
 export interface LastKnown {
   readonly at: string;
-  readonly versions: readonly Pick<InspectedVersion, 'id' | 'status'>[];
+  readonly versions: readonly Pick<InspectedVersion, 'id' | 'state' | 'position'>[];
 }
 
 export function namesAway(stores: readonly InspectedStore[]): readonly string[] {
@@ -100,7 +109,7 @@ async function readStoreFacts({ name: store, db }: ReadStore, readSchema: string
     store,
     throughputs: await readThroughput(db),
     processes: await readRunningDetails(db, mostProcesses),
-    lostOwners: (await readLostOwners(db, silentSeconds)).map((one) => ({ ...one, store })),
+    lostOwners: (await readLostOwners(db, silentSeconds)).map(({ owner: name, ...one }) => ({ name, ...one, store })),
     leases: (await readLeases(db, mostLeases)).map((one) => ({ ...one, store })),
     connections: await readConnections(db),
     viewsBehind: (await readViewsBehind(db, readSchema)).map((view) => viewBehindText(readSchema, view)),
@@ -128,8 +137,8 @@ export async function readOverview({ db, stores, log, config }: InspectedApplica
     const paces = own.filter(({ kind }) => kind === 'processor').map((one) => one.positionsPerSecond);
     const [rebuild] = own.filter(({ kind }) => kind === 'rebuild');
     return {
+      ...status,
       id: `${status.name}@${status.version}`,
-      status,
       health: healthOf(status),
       declared: config.projections.find((one) => one.name === status.name && one.version === status.version),
       answers: answers.some(({ name, version }) => name === status.name && version === status.version),
@@ -156,11 +165,16 @@ export async function readOverview({ db, stores, log, config }: InspectedApplica
     stores: [stores.home, ...stores.apart].map(({ name }) => ({
       name,
       isAway: away.includes(name),
-      versions: statuses.filter(({ store }) => store === name).length,
+      versionCount: statuses.filter(({ store }) => store === name).length,
       connections: facts.find(({ store }) => store === name)?.connections ?? null,
       lastKnown: null,
     })),
-    answers,
+    answers: answers.map(({ name, version, canary, processes }) => ({
+      projection: name,
+      version: version === null ? null : `${name}@${version}`,
+      canary: canary ? `${name}@${canary.version}` : null,
+      processes,
+    })),
     viewsBehind: facts.flatMap((one) => one.viewsBehind),
     notRegistered: config.projections
       .filter(({ id, store }) => !away.includes(store) && !versions.some((one) => one.id === id))
@@ -235,8 +249,8 @@ function withLastKnown(overview: Overview, lastKnown: Map<string, LastKnown>): O
   const { at, versions, stores } = overview;
   for (const { name, isAway } of stores) {
     if (isAway) continue;
-    const own = versions.filter(({ status }) => status.store === name);
-    lastKnown.set(name, { at, versions: own.map(({ id, status }) => ({ id, status })) });
+    const own = versions.filter(({ store }) => store === name);
+    lastKnown.set(name, { at, versions: own.map(({ id, state, position }) => ({ id, state, position })) });
   }
   const withKnown = (store: InspectedStore) =>
     store.isAway ? { ...store, lastKnown: lastKnown.get(store.name) ?? null } : store;

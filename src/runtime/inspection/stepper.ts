@@ -17,7 +17,7 @@ import { eventsOfRow } from '../reads/row-history.ts';
 import type { InspectedApplication } from './application.ts';
 
 /** What an event did to a row in one version. */
-export type StepOutcome = 'folded' | 'ignored' | 'failed' | 'left-out';
+export type StepOutcome = 'folded' | 'ignored' | 'failed' | 'leftOut';
 
 /** A row in one version, before and after an event. */
 export interface RowState {
@@ -124,7 +124,7 @@ function foldRow(
   for (const event of events) {
     const before = shown;
     const { outcome, message } = leftOut.has(event.position)
-      ? { outcome: 'left-out' as const, message: 'The table leaves it out: a dead letter, skipped or discarded.' }
+      ? { outcome: 'leftOut' as const, message: 'The table leaves it out: a dead letter, skipped or discarded.' }
       : foldOne(projection, text, event, memory);
     shown = shownRow(projection, row, size);
     const changed = Object.keys(projection.columns).filter(

@@ -77,7 +77,7 @@ export async function searchEventPage(
       bytes = bytesBefore + Number(row.bytes ?? 0);
       if (events.length < search.limit && !isFull(bytes, sizes.bytes)) continue;
       const last = globalPosition(row.position);
-      return { events, next: search.order === 'oldest-first' ? last : before(last) };
+      return { events, next: search.order === 'oldestFirst' ? last : before(last) };
     }
     if (++count >= windows && reached !== undefined) return { events, next: reached };
   }
@@ -106,7 +106,7 @@ export async function readStoredEvents(
   families: ReadonlyMap<string, EventFamily>,
   positions: readonly GlobalPosition[],
 ): Promise<StoredEvent[]> {
-  const all = { order: 'oldest-first', limit: positions.length, payloads: true } as const;
+  const all = { order: 'oldestFirst', limit: positions.length, payloads: true } as const;
   const sizes = { bytes: Number.MAX_SAFE_INTEGER };
   const rows = await found(db, sizes, all, 'position = any ($7)', 'position', [positions]);
   return rows.map((row) => storedEvent(families, row, true));

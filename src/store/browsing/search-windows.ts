@@ -18,7 +18,7 @@ export interface EventSearch {
   readonly after: GlobalPosition;
   /** Only events up to this position: at most a horizon that an earlier statement returned. */
   readonly upTo: GlobalPosition;
-  readonly order: 'oldest-first' | 'newest-first';
+  readonly order: 'oldestFirst' | 'newestFirst';
   /** The maximum of events. */
   readonly limit: number;
   /** Whether to read payloads. @default false */
@@ -62,7 +62,7 @@ async function* windowsOfLog(db: Queryable, search: EventSearch, sizes: SearchSi
   const windowSize = sizes.window;
   let { after, upTo } = search;
   while (after < upTo) {
-    const oldestFirst = search.order === 'oldest-first';
+    const oldestFirst = search.order === 'oldestFirst';
     const [from, to] = oldestFirst
       ? [after, earlierPosition(upTo, globalPosition(after + windowSize))]
       : [laterPosition(after, globalPosition(upTo > windowSize ? upTo - windowSize : 0n)), upTo];
@@ -114,7 +114,7 @@ async function* windowsOfStream(
     family = $9 and stream_id = $10
     and stream_position > $11 and stream_position <= $12
     and position > $7 and position <= $8`;
-  const oldestFirst = search.order === 'oldest-first';
+  const oldestFirst = search.order === 'oldestFirst';
   for (let walked = 0n; walked < version; ) {
     const far = walked + windowSize < version ? walked + windowSize : version;
     const [from, to] = oldestFirst ? [walked, far] : [version - far, version - walked];
@@ -135,7 +135,7 @@ async function* windowsOfCorrelation(
   sizes: SearchSizes,
 ): AsyncGenerator<FoundWindow> {
   let { after, upTo } = search;
-  const newest = search.order === 'newest-first';
+  const newest = search.order === 'newestFirst';
   while (after < upTo) {
     const positions = await db.query<{ position: GlobalPosition }>({
       text: 'select position from refold.correlated($1, $2, $3, $4, $5) as position',
@@ -174,7 +174,7 @@ export function found(
       and ($3::text is null or metadata ->> 'correlationId' = $3)
       and ($4::timestamptz is null or recorded_at >= $4)
       and ($5::timestamptz is null or recorded_at < $5)
-    order by ${order} ${search.order === 'oldest-first' ? 'asc' : 'desc'}
+    order by ${order} ${search.order === 'oldestFirst' ? 'asc' : 'desc'}
     limit $6
   )`;
   return db.query<FoundRow>({

@@ -1,6 +1,6 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { RefoldError } from '../../errors.ts';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { packagePath } from '../../package-path.ts';
 
 /** A numbered file of the folder `migrations`. */
 export interface MigrationFile {
@@ -12,7 +12,7 @@ export interface MigrationFile {
 }
 
 /** The migrations of a folder, in order. */
-export function readMigrations(folder: string = migrationsFolder()): MigrationFile[] {
+export function readMigrations(folder: string = packagePath('migrations')): MigrationFile[] {
   return readdirSync(folder)
     .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
     .sort()
@@ -20,16 +20,4 @@ export function readMigrations(folder: string = migrationsFolder()): MigrationFi
       const text = readFileSync(join(folder, file), 'utf8');
       return { name: file.slice(0, -'.sql'.length), text, breaking: /^-- breaking$/m.test(text) };
     });
-}
-
-/** `migrations/` is next to `src/` in the repository and next to `dist/` in the package. */
-function migrationsFolder(): string {
-  for (let folder = import.meta.dirname; folder !== dirname(folder); folder = dirname(folder)) {
-    const candidate = join(folder, 'migrations');
-    if (existsSync(candidate) && existsSync(join(folder, 'package.json'))) return candidate;
-  }
-  throw new RefoldError(
-    'INVALID_CONFIG',
-    "Refold's folder 'migrations' is missing beside its code. Keep it with the package when bundling.",
-  );
 }

@@ -87,7 +87,7 @@ function expected(search: EventSearch): bigint[] {
       (search.until === undefined || day(second) < search.until),
   );
   const positions = matching.map(({ position }) => position);
-  return (search.order === 'newest-first' ? positions.toReversed() : positions).slice(0, search.limit);
+  return (search.order === 'newestFirst' ? positions.toReversed() : positions).slice(0, search.limit);
 }
 
 const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 1 });
@@ -109,7 +109,7 @@ const searches: fc.Arbitrary<EventSearch> = fc.record({
   until: optional(time),
   after: position(0n),
   upTo: position(470n),
-  order: fc.constantFrom('oldest-first', 'newest-first'),
+  order: fc.constantFrom('oldestFirst', 'newestFirst'),
   limit: fc.oneof(fc.constant(500), fc.integer({ min: 1, max: 60 })),
   payloads: fc.boolean(),
 });
@@ -146,7 +146,7 @@ test('pages of a search join to the whole, and end at their size', async () => {
           // Each event has more than 25 bytes, and at most one is beyond the size.
           if (search.payloads) expect(events.length).toBeLessThanOrEqual(bytes / 25 + 1);
           if (next === null) break;
-          rest = search.order === 'oldest-first' ? { ...rest, after: next } : { ...rest, upTo: next };
+          rest = search.order === 'oldestFirst' ? { ...rest, after: next } : { ...rest, upTo: next };
         }
         expect(joined).toEqual(expected({ ...search, limit: 500 }));
       },
@@ -212,13 +212,13 @@ test('no statement of a search visits more of a long log than its bound', async 
     text: `select pg_relation_size('refold.events') / 8192 as pages`,
   });
   const upTo = globalPosition(40_900n);
-  const long = { after: globalPosition(0n), upTo, order: 'oldest-first', limit: 20 } as const;
+  const long = { after: globalPosition(0n), upTo, order: 'oldestFirst', limit: 20 } as const;
   for (const search of [
     { ...long, types: ['account.Debited'] }, // hardly any
-    { ...long, order: 'newest-first' as const, types: ['account.Debited'] },
+    { ...long, order: 'newestFirst' as const, types: ['account.Debited'] },
     { ...long, stream: { family: 'account', streamId: 'long' }, types: ['account.Debited'] },
     { ...long, since: '2026-02-01T08:00:00Z' },
-    { ...long, until: '2026-02-01T02:00:00Z', order: 'newest-first' as const },
+    { ...long, until: '2026-02-01T02:00:00Z', order: 'newestFirst' as const },
     { ...long, correlationId: 'long-9000' },
   ] satisfies EventSearch[]) {
     const plans: PlanNode[] = [];

@@ -8,11 +8,10 @@ import { type PayloadVerification, verifyPayloads } from '../../runtime/verifica
 import type { StoredEvent } from '../../store/browsing/search-events.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
 import { requireRight } from '../access/require-right.ts';
-import { type AdminContext, builder } from '../types/builder.ts';
-import { PayloadVerificationProgress, VerificationProgress } from '../types/comparison-types.ts';
-import { LogEvent } from '../types/log-types.ts';
-import { OverviewChange } from '../types/version-types.ts';
-import { EventFilter, eventFilter } from './log-queries.ts';
+import type { AdminContext } from '../schema/context.ts';
+import type { SubscriptionResolvers } from '../schema/resolver-types.ts';
+import type { SubscriptionEventsAppendedArgs, SubscriptionVerifyArgs } from '../schema/sdl.generated.ts';
+import { eventFilter } from './log.ts';
 
 interface Change {
   readonly overview: Overview;
@@ -179,44 +178,26 @@ function untilLeft<T>(
   };
 }
 
-builder.subscriptionType({
-  fields: (t) => ({
-    overviewChanges: t.field({
-      type: OverviewChange,
-      description:
-        'First the whole overview, with all versions and reactors; then, about once a second, what has changed.',
-      subscribe: (_, _args, context) => untilLeft(context, (signal) => overviewChanges(context, signal)),
-      resolve: (change) => change,
-    }),
-    eventsAppended: t.field({
-      type: [LogEvent],
-      description:
-        'New events that match, in log order, as soon as the log is complete up to them. The first message may be empty.',
-      args: { filter: t.arg({ type: EventFilter }) },
-      subscribe: (_, { filter }, context) => untilLeft(context, (signal) => appendedEvents(context, filter, signal)),
-      resolve: (events) => events,
-    }),
-    verify: t.field({
-      type: VerificationProgress,
-      description:
-        'Folds the log again and compares the result with the table of a version. Messages report the progress; the last one has the result. Heavy: one at a time in a process; ends if the client disconnects. Needs the right `verify`.',
-      args: { version: t.arg.id({ required: true }), oneOf: t.arg.int({ defaultValue: 1 }) },
-      subscribe: (_, { version, oneOf }, context) => {
-        requireRight(context.caller, 'verify');
-        return untilLeft(context, (signal) => verification(context, version, oneOf ?? 1, signal));
-      },
-      resolve: (progress) => progress,
-    }),
-    verifyPayloads: t.field({
-      type: PayloadVerificationProgress,
-      description:
-        'Reads all events as the application does, and checks their payloads by their schemas. Messages are like those of `verify`. Heavy, as that. Needs the rights `verify` and `data`, because a problem may quote a value.',
-      subscribe: (_, _args, context) => {
-        requireRight(context.caller, 'verify');
-        requireRight(context.caller, 'data');
-        return untilLeft(context, (signal) => payloadVerification(context, signal));
-      },
-      resolve: (progress) => progress,
-    }),
+/** What a generator yields is the value of the field. */
+function following<Args, T>(subscribe: (args: Args, context: AdminContext) => AsyncIterable<T>) {
+  return {
+    subscribe: (_: unknown, args: Args, context: AdminContext) => subscribe(args, context),
+    resolve: (message: T) => message,
+  };
+}
+
+export const subscriptions: SubscriptionResolvers = {
+  overviewChanges: following((_, context) => untilLeft(context, (signal) => overviewChanges(context, signal))),
+  eventsAppended: following(({ filter }: SubscriptionEventsAppendedArgs, context) =>
+    untilLeft(context, (signal) => appendedEvents(context, filter, signal)),
+  ),
+  verify: following(({ version, oneOf }: SubscriptionVerifyArgs, context) => {
+    requireRight(context.caller, 'verify');
+    return untilLeft(context, (signal) => verification(context, version, oneOf ?? 1, signal));
   }),
-});
+  verifyPayloads: following((_, context) => {
+    requireRight(context.caller, 'verify');
+    requireRight(context.caller, 'data');
+    return untilLeft(context, (signal) => payloadVerification(context, signal));
+  }),
+};

@@ -2,6 +2,12 @@ import { RefoldError } from '../../errors.ts';
 import type { AuditPlace } from '../../runtime/inspection/audit-log.ts';
 import type { LetterPlace } from '../../runtime/inspection/letters.ts';
 
+/** The arguments of a list that is read in pages. */
+export interface Page {
+  readonly first?: number | null | undefined;
+  readonly after?: string | null | undefined;
+}
+
 /** An opaque text for a place in a list. */
 export function cursor(place: unknown): string {
   return Buffer.from(JSON.stringify(place, (_, value) => (typeof value === 'bigint' ? `${value}n` : value))).toString(

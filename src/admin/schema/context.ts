@@ -1,4 +1,3 @@
-import SchemaBuilder from '@pothos/core';
 import type DataLoader from 'dataloader';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { RowKey } from '../../projections/projection/projection.ts';
@@ -7,7 +6,6 @@ import type { InspectedApplication } from '../../runtime/inspection/application.
 import type { InspectedLetter } from '../../runtime/inspection/letters.ts';
 import type { Overview, OverviewReader } from '../../runtime/inspection/overview.ts';
 import type { ReactorOperations } from '../../runtime/reactors/reactor-operations.ts';
-import { scalars } from '../../schema/builder/scalars.ts';
 import type { StoredEvent } from '../../store/browsing/search-events.ts';
 import type { Caller } from '../access/require-right.ts';
 
@@ -39,28 +37,3 @@ export interface AdminContext {
   /** The rows that have the unique values of a dead letter, read together as well. */
   readonly takenBy: DataLoader<InspectedLetter, readonly RowKey[] | null>;
 }
-
-// The texts of numbers that JavaScript cannot hold exactly are checked by the scalars.
-export interface Scalar<Input> {
-  Input: Input;
-  Output: unknown;
-}
-
-export const builder = new SchemaBuilder<{
-  Context: AdminContext;
-  DefaultFieldNullability: false;
-  Scalars: {
-    String: Scalar<string>;
-    ID: Scalar<string>;
-    Int: Scalar<number>;
-    Float: Scalar<number>;
-    Boolean: Scalar<boolean>;
-    BigInt: Scalar<string>;
-    DateTime: Scalar<string>;
-    JSON: Scalar<unknown>;
-  };
-}>({ defaultFieldNullability: false });
-
-builder.addScalarType('BigInt', scalars.BigInt);
-builder.addScalarType('DateTime', scalars.DateTime);
-builder.addScalarType('JSON', scalars.JSON);
