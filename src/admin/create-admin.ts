@@ -33,7 +33,7 @@ export interface AdminParts {
 
 type AdminRuntime = Pick<
   Runtime,
-  'db' | 'stores' | 'find' | 'lifecycle' | 'log' | 'schemaEvolution' | 'reactors' | 'notifications' | 'silentStores'
+  'db' | 'stores' | 'find' | 'lifecycle' | 'log' | 'schemaEvolution' | 'reactors' | 'notifications'
 >;
 
 /** The admin API of a process. */
@@ -134,7 +134,7 @@ function openForAdmin(parts: AdminParts): OperatorStores {
     statementTimeoutMs: gateway.statementTimeout,
     maxAnswerSize,
     applicationName: 'refold-admin',
-    silent: parts.runtime.silentStores,
+    silent: () => parts.runtime.stores.silent?.() ?? new Set(),
     untilSilent,
   });
 }

@@ -99,8 +99,6 @@ export interface Runtime {
   problems(): DatabaseProblems;
   /** Why read stores apart from the log can't be used at present, by their names. */
   storeProblems(): StoreProblems;
-  /** Those of them that do not respond. */
-  silentStores(): ReadonlySet<string>;
   readonly stores: ReadStores;
   readonly find: StoreFinder;
   /** The given logger, except that it counts failures caused by an unreachable database instead of logging each one. */
@@ -270,8 +268,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       },
       problems: () => declared.problems(),
       storeProblems: () => declared.storeProblems(),
-      silentStores: () => declared.silentStores(),
-      stores,
+      stores: { ...stores, silent: () => declared.silentStores() },
       async redeclare(next, onDeclared) {
         const former = declared;
         await former.stopMaintaining();

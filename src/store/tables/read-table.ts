@@ -82,9 +82,8 @@ function createTable(projection: Projection, readSchema: string): ReadTable {
   const typed = (list: readonly string[]) =>
     list.map((name) => `${quoted(name)} ${sqlType(columns[name] as Column)}`).join(', '); // names of columns
   const keyList = keyColumns.map(sql).join(', ');
-  const assignments = names
-    .filter((name) => !keyColumns.includes(name))
-    .map((name) => `${sql(name)} = excluded.${sql(name)}`);
+  const others = names.filter((name) => !keyColumns.includes(name));
+  const assignments = others.map((name) => `${sql(name)} = excluded.${sql(name)}`);
   const matched = keyColumns.map((name) => `${table}.${sql(name)} = key.${quoted(name)}`).join(' and ');
 
   const selected = names.map((name) => `${table}.${sql(name)} as ${quoted(name)}`).join(', ');
@@ -192,11 +191,8 @@ function createTable(projection: Projection, readSchema: string): ReadTable {
     along(rows, upserted) {
       if (unique.length > 0) return undefined;
       const encoded = JSON.stringify(rows.map((row) => codec.encode(row)));
-      return {
-        name: tableName,
-        parts: alongText,
-        values: [encoded, upserted, isTracing ? recordedTraceparent() : null],
-      };
+      const cause = isTracing ? recordedTraceparent() : null;
+      return { name: tableName, parts: alongText, values: [encoded, upserted, cause] };
     },
     async remove(db, keys) {
       await db.query({ text: removeText, values: [keysJson(keys)], name: `remove ${tableName}` });
