@@ -194,7 +194,7 @@ test('diff shows what clients would lose, and activate needs a confirmation for 
   );
   expect(await runAlone(both, 'activate', 'balance@2', '--breaking')).toMatchObject({
     code: 0,
-    stdout: 'balance@2 is active.\n',
+    stdout: 'Warning: Clients that use what it removes will fail.\nbalance@2 is active.\n',
   });
 });
 

@@ -68,7 +68,7 @@ test('versions of another store are shown with it', async () => {
       { name: 'analytics', isAway: false, versionCount: 5 },
     ],
   });
-  expect((await remote('history openings@2')).stdout).toMatch(/openings@2 +building → ready/);
+  expect((await remote('history openings@2')).stdout).toMatch(/openings@2 +analytics +building → ready/);
   expect(await remote('dead-letters list')).toMatchObject({
     stdout: expect.stringMatching(/^strict@1 +2 +Debited +a +\["a"\] +1 .*too large/m),
     stderr: '',

@@ -130,9 +130,8 @@ describe('the address and the token', () => {
     expect((await here(`status --remote ${admin.refold.url}/elsewhere`, token)).stderr).toContain('no admin API');
   });
 
-  test('options that need the database are refused', async () => {
+  test('the file of an application is refused beside it', async () => {
     expect((await remote('status --config other.ts')).stderr).toContain("--config can't be combined with --remote");
-    expect((await remote('rebuild balance@2 --wait')).stderr).toContain("--wait can't be combined with --remote");
   });
 });
 

@@ -61,7 +61,7 @@ test('an operator takes a snapshot, rebuilds from it, restores it and drops it, 
   await credit(5);
   const taken = JSON.parse((await run('snapshot', 'take', 'balance@1', '--json')).stdout);
   expect(taken).toMatchObject({ summary: 'Snapshot 2 of balance@1 has 2 rows, at position 15.' });
-  expect(JSON.parse((await run('snapshot', 'list', 'balance@1', '--json')).stdout)).toMatchObject([
+  expect(JSON.parse((await runAlone('snapshot', 'list', 'balance@1', '--json')).stdout)).toMatchObject([
     { version: 'balance@1', id: '2', position: '15', rows: '2', isOfThisCode: true },
     { version: 'balance@1', id: '1', position: '10', rows: '1' },
   ]);

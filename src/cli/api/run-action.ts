@@ -43,7 +43,17 @@ export interface ActionArguments extends ApiArguments {
 
 /** The command that is one action: runs it, and prints what was done. @throws RefoldError like {@link runAction} */
 export function act(args: ActionArguments, action: ActionInput): Promise<void> {
-  return withApi(args, async (api) => printOutcome(args, await runAction(api, args, action)));
+  return withApi(args, async (api) => {
+    printOutcome(args, await runAction(api, args, action));
+    const hint = args.json ? undefined : wayBack(action);
+    if (hint !== undefined) console.log(hint);
+  });
+}
+
+/** The command that undoes an action whose effect lasts. */
+function wayBack({ pause, pauseReactor }: ActionInput): string | undefined {
+  if (pause) return `'refold resume ${pause.version}' resumes it.`;
+  return pauseReactor && `'refold reactor resume ${pauseReactor.reactor}' resumes it.`;
 }
 
 export function printOutcome(args: Pick<ActionArguments, 'json'>, outcome: ActionOutcome): void {

@@ -116,7 +116,7 @@ async function redeliver(
     after = outcome.next;
     if (after === null) break;
   }
-  if (isReactor(version)) return untilHandled(api, args, before);
+  if (isReactor(version)) return untilDone(api, args, before, name === 'retryDeadLetters' ? 'handled' : 'discarded');
   const inVain = total.folded + total.discarded === 0 && !total.continues;
   if (inVain) process.exitCode = 1;
   if (args.json) return console.log(json(total));
@@ -130,7 +130,12 @@ async function redeliver(
 }
 
 /** The process that runs the reactor does it. Waits for the result if there is one. */
-async function untilHandled(api: OperatorApi, args: RedeliverArguments, before: number): Promise<void> {
+async function untilDone(
+  api: OperatorApi,
+  args: RedeliverArguments,
+  before: number,
+  what: 'handled' | 'discarded',
+): Promise<void> {
   const { version: name, key } = args;
   for (;;) {
     const letters = await lettersOf(api, name, key);
@@ -140,7 +145,7 @@ async function untilHandled(api: OperatorApi, args: RedeliverArguments, before: 
       if (args.json) return console.log(json({ done, left: letters.length }));
       const why = letters.length > 0 ? ` 'refold dead-letters list ${name}' shows why.` : '';
       const count = done === 0 ? 'nothing could be' : integer(done);
-      return console.log(`${name}: ${count} handled or discarded, ${integer(letters.length)} left.${why}`);
+      return console.log(`${name}: ${count} ${what}, ${integer(letters.length)} left.${why}`);
     }
     const query = 'query Reactor($name: ID!) { reactor(name: $name) { state } }';
     const { reactor } = await api.query<{ reactor: { readonly state: string } | null }>(query, { name });

@@ -112,14 +112,17 @@ async function readRebuild(api: OperatorApi, id: string): Promise<Rebuilding | n
   return (await api.query<{ version: Rebuilding | null }>(query, { id })).version;
 }
 
-/** Requests a rebuild as soon as no other one runs. Another waiting command may be faster. */
+// Another waiting command may be faster, and its rebuild may have ended when this one looks again.
+const mostRefusals = 10;
+
+/** Requests a rebuild as soon as no other one runs. */
 async function whenNoneRuns<T>(
   api: OperatorApi,
   id: string,
   say: (text: string) => void,
   request: () => Promise<T>,
 ): Promise<T> {
-  for (let isSaid = false; ; ) {
+  for (let [isSaid, refusals] = [false, 0]; ; ) {
     const running = (await readRebuild(api, id))?.rebuild;
     if (running) {
       if (!isSaid) say(`${id} is being rebuilt, as ${running.requestedBy} asked for. Waiting for its end.`);
@@ -130,7 +133,7 @@ async function whenNoneRuns<T>(
     try {
       return await request();
     } catch (error) {
-      if (!(await readRebuild(api, id))?.rebuild) throw error;
+      if (++refusals > mostRefusals && !(await readRebuild(api, id))?.rebuild) throw error;
     }
   }
 }
