@@ -105,7 +105,7 @@ test('an operator sees reactors, pauses and rewinds them, and retries their dead
     code: 1,
     stderr: expect.stringContaining('watch has no version below 1.'),
   });
-  expect((await run(config, 'reactor', 'history', 'watch')).stdout).toMatch(/rewound +2 +1 +\S+ +lost mails\n/);
+  expect((await run(config, 'reactor', 'history', 'watch')).stdout).toMatch(/rewound +2 → 1 +\S+ +lost mails\n/);
   expect(await worker.end('SIGTERM')).toMatchObject({ code: 0 });
   expect(await run(config, 'reactor', 'forget', 'watch')).toMatchObject({
     stdout: expect.stringMatching(/^(Warning: .*\n)*watch is forgotten\.\n$/),
