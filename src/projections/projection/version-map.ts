@@ -16,7 +16,7 @@ export interface ServedVersion {
 export interface VersionMap {
   /** Changes with every change of the map. */
   readonly revision: string;
-  /** Equal for maps of which one schema can be served: they differ only in what is active. @default `revision` */
+  /** Equal for maps of which one schema can be served: of the same versions in the same tables. @default `revision` */
   readonly shape?: string;
   readonly served: ReadonlyMap<string, ServedVersion>;
   /** The versions in the map that a client requested although a higher one is active. */

@@ -122,17 +122,28 @@ export async function createVersions(options: {
     );
     rollout.canaries = waiting.flatMap(({ name, version, canary }) => (canary ? [{ name, version, ...canary }] : []));
     rollout.shadows = waiting.flatMap(({ name, version, shadow }) => (shadow ? [{ name, version, ...shadow }] : []));
-    if (revision !== map.revision) map = Object.freeze({ revision, shape: shapeOf(revision), served });
+    if (revision !== map.revision) map = Object.freeze({ revision, shape: shapeOf(served), served });
     for (const listener of listeners) listener();
   }
 
   function revisionOf(served: VersionMap['served']): string {
-    const versions = [...served.values()].map(
-      ({ projection, active }) =>
-        `${projection.id} ${projection.store} ${tables.get(projection.id)?.generation}${active ? '' : inactiveMark}`,
+    return textOf(
+      [...served.values()].map(
+        ({ projection, active }) =>
+          `${projection.id} ${projection.store} ${tables.get(projection.id)?.generation}${active ? '' : ' inactive'}`,
+      ),
     );
-    return (declarations === 1 ? versions : [...versions, `declarations ${declarations}`]).join(', ');
   }
+
+  /** What a schema is built from. A table whose rows have changed otherwise than by an event, such as by a repair, is the same one. */
+  function shapeOf(served: VersionMap['served']): string {
+    return textOf(
+      [...served.values()].map(({ projection: { id, store, tableName } }) => `${id} ${store} ${tableName}`),
+    );
+  }
+
+  const textOf = (versions: readonly string[]) =>
+    (declarations === 1 ? versions : [...versions, `declarations ${declarations}`]).join(', ');
 
   function pinned(pins: Pins): VersionMap {
     if (pins.size === 0) return map;
@@ -149,7 +160,7 @@ export async function createVersions(options: {
         deprecated.push({ id: declared.id, since: new Date(higher.stateChangedAt), sunset: declared.sunset });
     }
     const revision = revisionOf(served);
-    return revision === map.revision ? map : { revision, shape: shapeOf(revision), served, deprecated };
+    return revision === map.revision ? map : { revision, shape: shapeOf(served), served, deprecated };
   }
 
   function onChange(listener: () => void): () => void {
@@ -260,12 +271,6 @@ function serve(
 }
 
 /** Without the marks of what is not active. */
-function shapeOf(revision: string): string {
-  return revision.replaceAll(inactiveMark, '');
-}
-
-const inactiveMark = '?';
-
 const tableAltered: RefoldErrorCode = 'TABLE_ALTERED';
 
 function notServed(name: string, version: number, because: string): RefoldError {

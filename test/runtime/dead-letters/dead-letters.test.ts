@@ -277,9 +277,13 @@ test('a subscriber receives the row that a retry has repaired', async () => {
   const runtime = await start([mended]);
   const rows = runtime.live.row(mended, ['a'], ['credits'], { after: null });
   expect((await rows.next()).value?.row).toEqual({ row: 'a', credits: 1 });
+  const { revision, shape } = runtime.versions.current();
   await retryDeadLetters(optionsFor(runtime, mended), step);
   expect((await rows.next()).value?.row).toEqual({ row: 'a', credits: 2 });
   await rows.return?.();
+  // Whoever keeps rows reads them again, but no gateway builds its schema again.
+  expect(runtime.versions.current().revision).not.toBe(revision);
+  expect(runtime.versions.current().shape).toBe(shape);
 });
 
 test('skipped events are reported, and the rest of the batch is not lost', async () => {
