@@ -58,7 +58,7 @@ test('without a database URL an application has its own server: its data stays b
   const beside = await refold('status', '--json').ended;
   expect(beside).toMatchObject({ code: 0, stderr: '' });
   expect(JSON.parse(beside.stdout).versions).toMatchObject([
-    { name: 'balance', state: 'active', processor: 'running' },
+    { id: 'balance@1', state: 'ACTIVE', health: 'CURRENT' },
   ]);
   // A second process shares the server, whichever of them ends first.
   const second = refold('start', '--embedded', '--role', 'gateway');
@@ -95,7 +95,7 @@ test('without a database URL an application has its own server: its data stays b
 
   // A single command starts the server, and stops it, also if the command is interrupted.
   const alone = await refold('status', '--json').ended;
-  expect(JSON.parse(alone.stdout).versions).toMatchObject([{ name: 'balance', position: '1', processor: 'idle' }]);
+  expect(JSON.parse(alone.stdout).versions).toMatchObject([{ id: 'balance@1', position: '1', health: 'UNOWNED' }]);
   expect(isRunning()).toBe(false);
   const watching = refold('status', '--watch', '--json');
   await watching.prints(/"versions"/);
