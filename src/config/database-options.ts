@@ -24,8 +24,8 @@ export interface DatabaseOptions {
    */
   readonly maxReadLag?: number;
   /**
-   * Maximum number of connections of this process to the database, in total: half for clients' reads; half for batches and appends, four of
-   * which fold appends if there are inline projections; one to own what the process maintains; one to listen; two for `gateway.admin` if it is set. To a replica the process
+   * Maximum number of connections of this process to the database, in total: half for clients' reads; half for batches and appends, two to
+   * four of which fold appends if there are inline projections; one to own what the process maintains; one to listen; two for `gateway.admin` if it is set. To a replica the process
    * opens at most the share of reads and one more. Keep the sum over all processes below the server's `max_connections`. The minimum is 6,
    * or 8 with inline projections; 2 more with `gateway.admin`.
    * @default 26
