@@ -57,9 +57,7 @@ test('without a database URL an application has its own server: its data stays b
 
   const beside = await refold('status', '--json').ended;
   expect(beside).toMatchObject({ code: 0, stderr: '' });
-  expect(JSON.parse(beside.stdout).versions).toMatchObject([
-    { id: 'balance@1', state: 'ACTIVE', health: 'CURRENT' },
-  ]);
+  expect(JSON.parse(beside.stdout).versions).toMatchObject([{ id: 'balance@1', state: 'ACTIVE', health: 'CURRENT' }]);
   // A second process shares the server, whichever of them ends first.
   const second = refold('start', '--embedded', '--role', 'gateway');
   const secondUrl = await second.url();

@@ -43,7 +43,7 @@ async function withDatabases(line: string): Promise<CliResult> {
 
 test('the history says in which store a version was', async () => {
   const { stdout } = await withDatabases('history openings@2');
-  expect(stdout).toMatch(/^at +of +store +step +positions +actor +reason\n/);
+  expect(stdout).toMatch(/^at +of +store +step +actor +reason\n/);
   expect(stdout).toMatch(/openings@2 +analytics +building → ready/);
   expect(JSON.parse((await withDatabases('history openings@2 --json')).stdout)[0]).toMatchObject({
     store: 'analytics',

@@ -114,7 +114,7 @@ test('a first build with evolveSql of upcast events', async () => {
 
 test('events that fail: dead letters, which are listed and retried, and skipped ones', async () => {
   await running('stream@1,skipping@1', areActive('skipping'), { BROKEN: 'yes' });
-  const letters = JSON.parse(await run('dead-letters', 'list', 'stream@1', '--json'));
+  const { letters } = JSON.parse(await run('dead-letters', 'list', 'stream@1', '--json'));
   expect(letters).toHaveLength(events);
   await run('dead-letters', 'retry', 'stream@1', '--reason', 'fixed');
   expect(await first('select events::int from read_models.stream_v1')).toBe(events);

@@ -67,15 +67,17 @@ export async function printAudit(
   if (args.json) return console.log(json(latest));
   if (latest.length === 0) return console.log('Nothing is recorded.');
   const stores = latest.some(({ store }) => store !== defaultStore);
+  // Of reactors, which are moved by hand.
+  const positions = latest.some(({ toPosition }) => toPosition !== null);
   console.log(
     textTable(
-      ['at', 'of', ...(stores ? ['store'] : []), 'step', 'positions', 'actor', 'reason'],
+      ['at', 'of', ...(stores ? ['store'] : []), 'step', ...(positions ? ['positions'] : []), 'actor', 'reason'],
       latest.map(({ at, of, store, operation, fromPosition, toPosition, actor, reason }) => [
         at,
         of,
         ...(stores ? [store] : []),
         operation,
-        [fromPosition, toPosition].filter((position) => position !== null).join(' → ') || '-',
+        ...(positions ? [[fromPosition, toPosition].filter((position) => position !== null).join(' → ') || '-'] : []),
         actor,
         reason,
       ]),
