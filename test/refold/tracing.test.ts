@@ -56,7 +56,7 @@ test('nothing is recorded of work whose causes were not', async () => {
 test('what continues a trace that is not recorded is not recorded either, and passes it on', async () => {
   const within = traceOf(cause(1, '00'));
   const inside = await traced('append', { within }, async () => [traceparent(), recordedTraceparent()]);
-  expect(inside).toEqual([expect.stringMatching(/^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-00$/), undefined]);
+  expect(inside).toEqual([expect.stringMatching(/^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-00$/), null]);
   expect(exporter.getFinishedSpans()).toEqual([]);
 });
 

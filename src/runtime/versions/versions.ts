@@ -112,7 +112,7 @@ export async function createVersions(options: {
     tables = versionsById(registry);
     tablesIn = new Map([...Map.groupBy(all, ({ store }) => store)].map(([store, own]) => [store, versionsById(own)]));
     const served = serve(projections.map(stored), registry, unread);
-    const revision = revisionOf(served);
+    const revision = revisionOf(served, tables, declarations);
     // If no version is active, clients are asked to wait.
     const waiting = registry.filter(
       ({ name, version, state }) =>
@@ -122,28 +122,9 @@ export async function createVersions(options: {
     );
     rollout.canaries = waiting.flatMap(({ name, version, canary }) => (canary ? [{ name, version, ...canary }] : []));
     rollout.shadows = waiting.flatMap(({ name, version, shadow }) => (shadow ? [{ name, version, ...shadow }] : []));
-    if (revision !== map.revision) map = Object.freeze({ revision, shape: shapeOf(served), served });
+    if (revision !== map.revision) map = Object.freeze({ revision, shape: shapeOf(served, declarations), served });
     for (const listener of listeners) listener();
   }
-
-  function revisionOf(served: VersionMap['served']): string {
-    return textOf(
-      [...served.values()].map(
-        ({ projection, active }) =>
-          `${projection.id} ${projection.store} ${tables.get(projection.id)?.generation}${active ? '' : ' inactive'}`,
-      ),
-    );
-  }
-
-  /** What a schema is built from. A table whose rows have changed otherwise than by an event, such as by a repair, is the same one. */
-  function shapeOf(served: VersionMap['served']): string {
-    return textOf(
-      [...served.values()].map(({ projection: { id, store, tableName } }) => `${id} ${store} ${tableName}`),
-    );
-  }
-
-  const textOf = (versions: readonly string[]) =>
-    (declarations === 1 ? versions : [...versions, `declarations ${declarations}`]).join(', ');
 
   function pinned(pins: Pins): VersionMap {
     if (pins.size === 0) return map;
@@ -159,8 +140,8 @@ export async function createVersions(options: {
       if (higher && higher.version > version)
         deprecated.push({ id: declared.id, since: new Date(higher.stateChangedAt), sunset: declared.sunset });
     }
-    const revision = revisionOf(served);
-    return revision === map.revision ? map : { revision, shape: shapeOf(served), served, deprecated };
+    const revision = revisionOf(served, tables, declarations);
+    return revision === map.revision ? map : { revision, shape: shapeOf(served, declarations), served, deprecated };
   }
 
   function onChange(listener: () => void): () => void {
@@ -183,7 +164,7 @@ export async function createVersions(options: {
     ...viewOf(
       storedBy,
       () => tables,
-      () => registry,
+      () => storedOnce(all),
     ),
     in(store) {
       const own = () => all.filter((one) => one.store === store);
@@ -271,6 +252,26 @@ function serve(
 }
 
 /** Without the marks of what is not active. */
+function revisionOf(served: VersionMap['served'], tables: VersionsById, declarations: number): string {
+  const versions = [...served.values()].map(
+    ({ projection: { id, store }, active }) =>
+      `${id} ${store} ${tables.get(id)?.generation}${active ? '' : ' inactive'}`,
+  );
+  return withDeclarations(versions, declarations);
+}
+
+/** What a schema is built from. A table whose rows have changed otherwise than by an event, such as by a repair, is the same one. */
+function shapeOf(served: VersionMap['served'], declarations: number): string {
+  const versions = [...served.values()].map(
+    ({ projection: { id, store, tableName } }) => `${id} ${store} ${tableName}`,
+  );
+  return withDeclarations(versions, declarations);
+}
+
+function withDeclarations(versions: readonly string[], declarations: number): string {
+  return (declarations === 1 ? versions : [...versions, `declarations ${declarations}`]).join(', ');
+}
+
 const tableAltered: RefoldErrorCode = 'TABLE_ALTERED';
 
 function notServed(name: string, version: number, because: string): RefoldError {
