@@ -7,7 +7,7 @@ import { createNotifications, noNotifications } from '../../store/postgres/notif
 import type { Operation } from '../shared/open-operation.ts';
 import type { OperatorApi } from './operator-api.ts';
 
-/** The admin API within this process. Its caller has all rights: whoever has the database's URL could do everything anyway. */
+/** The admin API within this process. Its caller has all rights: everybody who has the database's URL could do everything anyway. */
 export function openLocalApi(config: Config, operation: Operation): OperatorApi & { close(): Promise<void> } {
   const { db, log, stores, find, lifecycle, schemaEvolution, reactors, actor } = operation;
   const { notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;

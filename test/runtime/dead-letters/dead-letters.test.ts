@@ -281,7 +281,7 @@ test('a subscriber receives the row that a retry has repaired', async () => {
   await retryDeadLetters(optionsFor(runtime, mended), step);
   expect((await rows.next()).value?.row).toEqual({ row: 'a', credits: 2 });
   await rows.return?.();
-  // Whoever keeps rows reads them again, but no gateway builds its schema again.
+  // Code that keeps rows reads them again, but no gateway builds its schema again.
   expect(runtime.versions.current().revision).not.toBe(revision);
   expect(runtime.versions.current().shape).toBe(shape);
 });
