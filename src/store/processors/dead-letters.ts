@@ -137,31 +137,6 @@ export async function readDeadLettersBeside(
   });
 }
 
-/** The dead letters in the tables in use, of versions that are not retired. */
-const lettersInUse = refoldTables
-  .selectFrom('refold.dead_letters as letter')
-  .innerJoin('refold.projections as projection', (join) =>
-    join
-      .onRef('projection.name', '=', 'letter.name')
-      .onRef('projection.version', '=', 'letter.version')
-      .onRef('projection.table_name', '=', 'letter.table_name'),
-  )
-  .where('state', '<>', 'retired');
-
-/** The dead letters of all versions that are not retired, by version and in log order. */
-export async function readAllDeadLetters(db: Queryable): Promise<(DeadLetter & { readonly of: string })[]> {
-  return run(
-    db,
-    lettersInUse
-      .select(sql<string>`letter.name || '@' || letter.version`.as('of'))
-      .select(letterColumns)
-      .orderBy('letter.name')
-      .orderBy('letter.version')
-      .orderBy('position')
-      .orderBy('id'),
-  );
-}
-
 export interface DeadLetterCount {
   readonly name: string;
   readonly version: number;

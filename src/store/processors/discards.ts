@@ -99,38 +99,6 @@ export async function readDiscards(db: Queryable, name: string, version: number)
   return new Set(rows.map(({ position, key }) => discardText(position, key)));
 }
 
-/** An event that was discarded for a row. */
-export interface Discard extends Pick<DeadLetter, 'key' | 'position' | 'type' | 'streamId' | 'at'> {
-  /** The version, such as `cart_summary@2`. */
-  readonly of: string;
-  readonly actor: string;
-  readonly reason: string;
-}
-
-/** The discards of one version or of all versions, in log order. */
-export async function listDiscards(db: Queryable, name?: string, version?: number): Promise<Discard[]> {
-  let discards = refoldTables
-    .selectFrom('refold.discards')
-    .select([
-      sql<string>`name || '@' || version`.as('of'),
-      sql<RowKey | null>`nullif(key, 'null')`.as('key'), // JSON's null stands for no key
-      'position',
-      'event_type as type',
-      'stream_id as streamId',
-      'actor',
-      'reason',
-      'at',
-    ])
-    .where('recalled_at', 'is', null)
-    .orderBy('name')
-    .orderBy('version')
-    .orderBy('position')
-    .orderBy('key');
-  if (name !== undefined) discards = discards.where('name', '=', name);
-  if (version !== undefined) discards = discards.where('version', '=', version);
-  return run(db, discards);
-}
-
 /** Recalls discards, only those of one row if a key is given: the next fold of the log applies these events. Returns how many. */
 export async function recallDiscards(tx: Queryable, name: string, version: number, key?: string): Promise<number> {
   let discards = refoldTables

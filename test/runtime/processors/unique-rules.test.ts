@@ -11,8 +11,8 @@ import { rebuildInPlace } from '../../../src/runtime/rebuilds/rebuild-in-place.t
 import { takeSnapshot } from '../../../src/runtime/rebuilds/table-snapshots.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { verifyVersion } from '../../../src/runtime/verification/verify.ts';
-import { listDiscards } from '../../../src/store/processors/discards.ts';
 import { readRebuilds } from '../../../src/store/registry/rebuilds.ts';
+import { listDiscards } from '../../support/discards.ts';
 import { inlineBalance } from '../../support/inline-domain.ts';
 import { creditOf, expectRight, open, statusOf, untilLive } from '../../support/inline-setting.ts';
 import { createRuntimeSetting, type RuntimeSetting } from '../../support/runtime-setting.ts';

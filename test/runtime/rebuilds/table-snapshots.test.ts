@@ -12,11 +12,11 @@ import { rebuildInPlace, restoreSnapshot } from '../../../src/runtime/rebuilds/r
 import { dropSnapshot, listSnapshots, takeSnapshot } from '../../../src/runtime/rebuilds/table-snapshots.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { verifyVersion } from '../../../src/runtime/verification/verify.ts';
-import { listDiscards } from '../../../src/store/processors/discards.ts';
 import { readAllRebuilds } from '../../../src/store/registry/rebuilds.ts';
 import { readRegistry } from '../../../src/store/registry/registry.ts';
 import type { TableSnapshot } from '../../../src/store/tables/table-snapshots.ts';
 import { seeded, traffic } from '../../support/account-traffic.ts';
+import { listDiscards } from '../../support/discards.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
 import { settingOfEachTest } from '../../support/runtime-setting.ts';
 import { account, balanceV1, balanceV2 } from '../../support/sample-domain.ts';
