@@ -77,11 +77,16 @@ await functionsRun();
 await pause(idleMs);
 const idle = await functionsRun();
 const found: Record<string, readonly string[]> = {};
-for (const [name, walk] of Object.entries(walks)) {
+async function ranIn(walk: () => Promise<void>): Promise<Map<string, string>> {
   await functionsRun();
   await walk();
-  const ran = await functionsRun();
-  found[name] = [...ran].flatMap(([place, functionName]) => (idle.has(place) ? [] : [functionName])).sort();
+  return functionsRun();
+}
+for (const [name, walk] of Object.entries(walks)) {
+  // Twice: what the process does each minute may fall into one of them.
+  const again = await ranIn(walk);
+  const ran = [...(await ranIn(walk))].filter(([place]) => again.has(place) && !idle.has(place));
+  found[name] = ran.map(([, functionName]) => functionName).sort();
 }
 process.stdout.write(`${JSON.stringify(found)}\n`);
 await refold.stop();
